@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include <cstdint>
+
+namespace twill {
+
+// kF64 exists for the reference backend: in it a whole model can run in double and be compared with
+// finite differences. Training uses kF32 (cpu) and kBf16 + kF32 (cuda).
+enum class DType : std::uint8_t { kF32, kF64, kBf16, kI32, kU8 };
+
+constexpr std::int64_t size_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return 8;
+    case DType::kF32:
+    case DType::kI32:
+      return 4;
+    case DType::kBf16:
+      return 2;
+    case DType::kU8:
+      return 1;
+  }
+  return 0;
+}
+
+constexpr const char* name_of(DType dtype) {
+  switch (dtype) {
+    case DType::kF64:
+      return "f64";
+    case DType::kF32:
+      return "f32";
+    case DType::kI32:
+      return "i32";
+    case DType::kBf16:
+      return "bf16";
+    case DType::kU8:
+      return "u8";
+  }
+  return "?";
+}
+
+}  // namespace twill
