@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/activation.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+namespace {
+
+void require_widths(Activation kind, const ConstView& x, const NamedView& y) {
+  const std::int64_t factor = is_gated(kind) ? 2 : 1;
+  require(x.rows() == y.view.rows() && x.cols() == factor * y.view.cols(),
+          "[activation] x must have the rows of {} and {} time(s) its columns, got {} and {}",
+          y.name, factor, to_string(x.shape()), to_string(y.view.shape()));
+}
+
+}  // namespace
+
+void validate(const ActivationForwardArgs& args) {
+  require_one_float_type("activation", {{"x", args.x}, {"y", args.y}});
+  require_widths(args.kind, args.x, {"y", args.y});
+}
+
+void validate(const ActivationBackwardArgs& args) {
+  require_one_float_type("activation", {{"x", args.x}, {"dy", args.dy}, {"dx", args.dx}});
+  require_widths(args.kind, args.x, {"dy", args.dy});
+  require_shape("activation", {"dx", args.dx}, args.x.shape());
+}
+
+void activation_forward(const Context& context, const ActivationForwardArgs& args) {
+  validate(args);
+  context.run("activation_forward", context.kernels().activation_forward, args);
+}
+
+void activation_backward(const Context& context, const ActivationBackwardArgs& args) {
+  validate(args);
+  context.run("activation_backward", context.kernels().activation_backward, args);
+}
+
+}  // namespace twill

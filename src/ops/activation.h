@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// The non-linearity inside a feed-forward layer.
+//
+//   plain   y = f(x)               x, y (rows, F)
+//   gated   y = value · f(gate)    x (rows, 2 F) = [value | gate] from one fused matrix, y (rows,
+//   F)
+//
+//   kGelu      x Φ(x), Φ by erf
+//   kGeluTanh  x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))        GPT-2's gelu_new
+//   kRelu2     max(x, 0)²
+//   kSwiglu    gated, f(g) = g sigmoid(g)
+//   kGeglu     gated, f(g) = g Φ(g), Φ by erf
+//
+// Error per element: two-oracle rule, plus 4 eps |y| for approximations of erf, tanh and exp.
+// Limits are exact: f(-Inf) = -0 or 0, f(+Inf) = Inf, f(NaN) = NaN; relu2 keeps NaN.
+// Backward: dx from x and dy. dx may be the same memory as x; dx may be the same memory as dy only
+// for plain activations. Gated: dx (rows, 2 F) = [dvalue | dgate].
+#pragma once
+
+#include <string_view>
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+enum class Activation { kGelu, kGeluTanh, kRelu2, kSwiglu, kGeglu };
+
+constexpr bool is_gated(Activation a) {
+  return a == Activation::kSwiglu || a == Activation::kGeglu;
+}
+
+struct ActivationForwardArgs {
+  Activation kind = Activation::kGelu;
+  ConstView x;
+  View y;
+};
+
+struct ActivationBackwardArgs {
+  Activation kind = Activation::kGelu;
+  ConstView x;
+  ConstView dy;
+  View dx;
+};
+
+void validate(const ActivationForwardArgs& args);
+void validate(const ActivationBackwardArgs& args);
+void activation_forward(const Context& context, const ActivationForwardArgs& args);
+void activation_backward(const Context& context, const ActivationBackwardArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal multi-head and grouped-query attention on a packed qkv buffer.
+//
+//   qkv   (B, T, H + 2 K, D)  per token: H query heads, then K key heads, then K value heads
+//   out   (B, T, H, D)
+//   lse   (B, H, T)           log Σ exp of each row's scores, kept for the backward pass
+//
+// H % K == 0; query head h reads key/value head h / (H / K) (integer division).
+//   s[i, j] = scale q[i]·k[j] for j <= i,  p = softmax_j(s),  out[i] = Σ_j p[i, j] v[j]
+// The maximum of a row is subtracted before exp, so one dominant score does not overflow.
+//
+// Backward: with delta[i] = dout[i]·out[i] and dp[i, j] = dout[i]·v[j],
+//   ds = p (dp - delta),  dq[i] = scale Σ_j ds k[j],  dk[j] = scale Σ_i ds q[i],  dv[j] = Σ_i p
+//   dout[i]
+// (dk and dv also sum over the query heads of their group). dqkv is overwritten in every element.
+//
+// Storage and products in f32 (reference: f64 accumulators, or all f64). Error: two-oracle rule
+// (docs/numerics.md). The number of threads changes no bit. `workspace`: at least
+// attention_workspace_bytes() of u8, contents undefined before and after.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct AttentionForwardArgs {
+  ConstView qkv;
+  View out;
+  View lse;
+  View workspace = {};
+  double scale = 1.0;
+
+  std::int64_t num_heads() const { return out.shape()[2]; }
+  std::int64_t num_kv_heads() const { return (qkv.shape()[2] - num_heads()) / 2; }
+};
+
+struct AttentionBackwardArgs {
+  ConstView qkv;
+  ConstView out;
+  ConstView lse;
+  ConstView dout;
+  View dqkv;
+  View workspace = {};
+  double scale = 1.0;
+
+  std::int64_t num_heads() const { return out.shape()[2]; }
+  std::int64_t num_kv_heads() const { return (qkv.shape()[2] - num_heads()) / 2; }
+};
+
+void validate(const AttentionForwardArgs& args);
+void validate(const AttentionBackwardArgs& args);
+
+// Enough for a forward and for a backward call with these shapes (data pointers are not read).
+std::int64_t attention_workspace_bytes(const Context& context, const AttentionForwardArgs& args);
+void attention_forward(const Context& context, const AttentionForwardArgs& args);
+void attention_backward(const Context& context, const AttentionBackwardArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/column_sum.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const ColumnSumArgs& args) {
+  require_one_float_type("column_sum", {{"x", args.x}, {"sum", args.sum}});
+  require_shape("column_sum", {"sum", args.sum}, {args.x.cols()});
+}
+
+void column_sum(const Context& context, const ColumnSumArgs& args) {
+  validate(args);
+  context.run("column_sum", context.kernels().column_sum, args);
+}
+
+}  // namespace twill

@@ -1,0 +1,24 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/cross_entropy.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const CrossEntropyArgs& args) {
+  require_one_float_type(
+      "cross_entropy",
+      {{"logits", args.logits}, {"loss", args.loss}, {"dlogits", args.dlogits, true}});
+  require_dtype("cross_entropy", {"targets", args.targets}, DType::kI32);
+  require(args.logits.cols() > 0, "[cross_entropy] the vocabulary must not be empty");
+  require_shape("cross_entropy", {"targets", args.targets}, {args.logits.rows()});
+  require_shape("cross_entropy", {"loss", args.loss}, {args.logits.rows()});
+  require_shape("cross_entropy", {"dlogits", args.dlogits, true}, args.logits.shape());
+}
+
+void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
+  validate(args);
+  context.run("cross_entropy", context.kernels().cross_entropy, args);
+}
+
+}  // namespace twill

@@ -1,0 +1,31 @@
+// SPDX-License-Identifier: Apache-2.0
+// Softmax cross-entropy, loss and gradient in one pass over the logits:
+//
+//   loss[r]      = log Σ_v exp(logits[r, v]) - logits[r, targets[r]]
+//   dlogits[r,v] = scale (softmax(logits[r])[v] - [v == targets[r]])
+//
+//   logits   (rows, V)
+//   targets  (rows) i32, in [0, V) or -1: an ignored row has loss 0 and gradient 0
+//   loss     (rows)
+//   dlogits  (rows, V) optional; may be the same memory as logits
+//
+// The row's maximum is subtracted first. Error: two-oracle rule. Rows are independent.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct CrossEntropyArgs {
+  ConstView logits;
+  ConstView targets;
+  View loss;
+  View dlogits = {};
+  double scale = 1.0;
+};
+
+void validate(const CrossEntropyArgs& args);
+void cross_entropy(const Context& context, const CrossEntropyArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,23 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/dropout.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const DropoutArgs& args) {
+  require_one_float_type("dropout", {{"x", args.x}, {"addend", args.addend, true}, {"y", args.y}});
+  require_shape("dropout", {"addend", args.addend, true}, args.x.shape());
+  require_shape("dropout", {"y", args.y}, args.x.shape());
+  require(args.p >= 0.0 && args.p < 1.0, "[dropout] p must be 0 or more and below 1, got {}",
+          args.p);
+  require(args.x.num_elements() <= (std::int64_t{1} << 42),
+          "[dropout] x must have at most 2^42 elements, got {}", args.x.num_elements());
+}
+
+void dropout(const Context& context, const DropoutArgs& args) {
+  validate(args);
+  context.run("dropout", context.kernels().dropout, args);
+}
+
+}  // namespace twill

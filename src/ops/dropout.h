@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// Dropout with a residual:
+//
+//   y[i] = [addend[i] +] (keep(i) ? x[i] · 1/(1-p) : 0)
+//
+//   x, y, addend  any equal shapes; y may be the same memory as x or addend
+//   keep(i)       unit_float(word i % 4 of random_bits(seed, kDropout, step, stream 2^40 + i / 4))
+//   >= p
+//
+// `stream` numbers the place in the model, `step` the micro-step of the run. No mask is stored: the
+// backward pass is the same op on dy with the same seed, step and stream. 1/(1-p) is rounded to f32
+// once; bit-identical on every backend (f32).
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct DropoutArgs {
+  ConstView x;
+  ConstView addend = {};
+  View y;
+  double p = 0.0;
+  std::uint64_t seed = 0;
+  std::uint32_t step = 0;
+  std::uint64_t stream = 0;
+};
+
+void validate(const DropoutArgs& args);
+void dropout(const Context& context, const DropoutArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,40 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rows of a table chosen by token, plus a learned position:
+//
+//   out[b, t] = token_table[tokens[b, t]] [+ position_table[t]]
+//
+//   tokens          (B, T) i32, each in [0, V)   checked by the loader, not by kernels
+//   token_table     (V, C)
+//   position_table  (P, C) optional, P >= T
+//   out             (B, T, C)
+//
+// Forward is one f32 addition per element: bit-identical on every backend.
+// Backward adds dout into dtoken_table and dposition_table (both keep what they held), per table
+// row in ascending order of (b, t): deterministic, error at most (n + 1) eps Σ|terms| for n terms.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct EmbeddingForwardArgs {
+  ConstView tokens;
+  ConstView token_table;
+  ConstView position_table = {};
+  View out;
+};
+
+struct EmbeddingBackwardArgs {
+  ConstView tokens;
+  ConstView dout;
+  View dtoken_table;
+  View dposition_table = {};
+};
+
+void validate(const EmbeddingForwardArgs& args);
+void validate(const EmbeddingBackwardArgs& args);
+void embedding_forward(const Context& context, const EmbeddingForwardArgs& args);
+void embedding_backward(const Context& context, const EmbeddingBackwardArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// Root-mean-square normalisation over the last axis:
+//
+//   y = x rstd weight,  rstd = 1 / sqrt(mean(x²) + eps)
+//
+//   x, y    (rows, C)   y must not overlap x
+//   weight  (C)
+//   rstd    (rows)      kept for the backward pass
+//
+// Error: two-oracle rule (docs/numerics.md).
+//
+// Backward, with g = dy weight and n = x rstd:
+//   dx       = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx
+//   dweight += Σ_rows dy n              (added to what it held), order fixed per backend and shape
+// dx may be the same memory as dy only when accumulate_dx is false. C = 0 is refused.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct RmsNormForwardArgs {
+  ConstView x;
+  ConstView weight;
+  View y;
+  View rstd;
+  double eps = 1e-5;
+};
+
+struct RmsNormBackwardArgs {
+  ConstView x;
+  ConstView weight;
+  ConstView rstd;
+  ConstView dy;
+  View dx;
+  View dweight;
+  bool accumulate_dx = false;
+};
+
+void validate(const RmsNormForwardArgs& args);
+void validate(const RmsNormBackwardArgs& args);
+void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args);
+void rms_norm_backward(const Context& context, const RmsNormBackwardArgs& args);
+
+}  // namespace twill

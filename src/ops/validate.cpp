@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/validate.h"
+
+#include <optional>
+
+namespace twill {
+
+void require_one_float_type(std::string_view op, std::initializer_list<NamedView> views) {
+  std::optional<NamedView> first;
+  for (const NamedView& named : views) {
+    const bool empty = named.view.num_elements() == 0;
+    require(named.view || named.optional || empty, "[{}] {} is missing", op, named.name);
+    if (!named.view) continue;
+    const DType dtype = named.view.dtype();
+    require(dtype == DType::kF32 || dtype == DType::kF64, "[{}] {} must be f32 or f64, got {}", op,
+            named.name, name_of(dtype));
+    if (!first) first = named;
+    require(dtype == first->view.dtype(), "[{}] {} must be {} like {}, got {}", op, named.name,
+            name_of(first->view.dtype()), first->name, name_of(dtype));
+  }
+}
+
+void require_shape(std::string_view op, const NamedView& view, const Shape& shape) {
+  if (!view.view && view.optional) return;
+  require(view.view.shape() == shape, "[{}] {} must have shape {}, got {}", op, view.name,
+          to_string(shape), to_string(view.view.shape()));
+}
+
+void require_dtype(std::string_view op, const NamedView& view, DType dtype) {
+  require(view.view.dtype() == dtype, "[{}] {} must be {}, got {}", op, view.name, name_of(dtype),
+          name_of(view.view.dtype()));
+}
+
+}  // namespace twill
