@@ -1,0 +1,212 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "models/decoder.h"
+
+#include <algorithm>
+#include <cstring>
+#include <string>
+
+#include "base/check.h"
+#include "base/hash.h"
+#include "base/require.h"
+#include "base/rng.h"
+#include "ops/fill.h"
+
+namespace twill {
+namespace {
+
+Activation activation_of(const std::string& name) {
+  if (name == "gelu") return Activation::kGelu;
+  if (name == "gelu-tanh") return Activation::kGeluTanh;
+  if (name == "relu2") return Activation::kRelu2;
+  if (name == "swiglu") return Activation::kSwiglu;
+  TWILL_CHECK(name == "geglu", "the config's choices are the activations");
+  return Activation::kGeglu;
+}
+
+Norm::Options norm_options(const ModelConfig& c) {
+  return {.kind = c.norm == "rms" ? NormKind::kRms : NormKind::kLayer,
+          .width = c.width,
+          .bias = c.bias,
+          .eps = c.norm_eps};
+}
+
+// Dropout streams: 0 behind the embedding, then two per block.
+Block::Options block_options(const ModelConfig& c, std::int64_t layer) {
+  const double output_std = c.init.std * c.init.residual_scale;
+  const auto stream = static_cast<std::uint64_t>(2 * layer);
+  return {.norm = norm_options(c),
+          .attention = {.width = c.width,
+                        .heads = c.heads,
+                        .kv_heads = c.kv_heads,
+                        .head_dim = c.width / c.heads,
+                        .bias = c.bias,
+                        .rotary_theta = c.positions == "rotary" ? c.rotary_theta : 0.0,
+                        .init_std = c.init.std,
+                        .output_init_std = output_std,
+                        .dropout = c.dropout,
+                        .dropout_stream = stream + 1},
+          .ffn = {.width = c.width,
+                  .hidden = c.ffn.width,
+                  .activation = activation_of(c.ffn.activation),
+                  .bias = c.bias,
+                  .init_std = c.init.std,
+                  .output_init_std = output_std,
+                  .dropout = c.dropout,
+                  .dropout_stream = stream + 2}};
+}
+
+template <class T>
+double mean_of_counted(ConstView loss, std::span<const std::int32_t> targets) {
+  double sum = 0.0;
+  std::int64_t count = 0;
+  for (std::size_t i = 0; i < targets.size(); ++i) {
+    if (targets[i] < 0) continue;
+    sum += static_cast<double>(loss.as<T>()[i]);
+    ++count;
+  }
+  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+}
+
+template <class T>
+void fill_normal(Parameter& parameter, std::uint64_t seed, std::uint32_t name_hash) {
+  T* values = parameter.value.as<T>();
+  for (std::int64_t i = 0; i < parameter.value.num_elements(); i += 2) {
+    const Philox4 bits =
+        random_bits(seed, Purpose::kInit, name_hash, static_cast<std::uint64_t>(i / 2));
+    for (std::int64_t j = i; j < std::min(i + 2, parameter.value.num_elements()); ++j) {
+      const auto word = static_cast<std::size_t>(2 * (j - i));
+      values[j] = static_cast<T>(static_cast<float>(
+          parameter.init_std * static_cast<double>(normal_float(bits[word], bits[word + 1]))));
+    }
+  }
+}
+
+template <class T>
+void initialise_one(Parameter& parameter, std::uint64_t seed) {
+  if (parameter.init == Init::kNormal) {
+    const auto name_hash =
+        static_cast<std::uint32_t>(hash_bytes(parameter.name.data(), parameter.name.size()));
+    fill_normal<T>(parameter, seed, name_hash);
+    return;
+  }
+  T* values = parameter.value.as<T>();
+  std::fill_n(values, parameter.value.num_elements(), parameter.init == Init::kOnes ? T{1} : T{0});
+}
+
+}  // namespace
+
+Decoder::Decoder(Builder& builder, const ModelConfig& config)
+    : config_(config),
+      builder_(builder),
+      embedding_(builder, "embedding",
+                 {.vocab = config.vocab,
+                  .width = config.width,
+                  .positions = config.positions == "learned" ? config.context : 0,
+                  .init_std = config.init.std,
+                  .dropout = config.dropout,
+                  .dropout_stream = 0}),
+      final_norm_(builder, "final_norm", norm_options(config)),
+      head_(builder, "head",
+            {.vocab = config.vocab, .width = config.width, .init_std = config.init.std},
+            config.tied_head ? &embedding_.token_table() : nullptr) {
+  const std::int64_t tokens = builder.max_tokens();
+  const Shape stream{tokens, config.width};
+  builder.activation("stream", embedded_, stream);
+  for (std::int64_t layer = 0; layer < config.layers; ++layer) {
+    const View& input = blocks_.empty() ? embedded_ : blocks_.back().out();
+    blocks_.emplace_back(builder, "blocks." + std::to_string(layer), block_options(config, layer),
+                         input);
+  }
+  builder.activation("final.normed", normed_, stream);
+  builder.state(tokens_, DType::kI32, {tokens});
+  builder.state(targets_, DType::kI32, {tokens});
+  builder.state(loss_, builder.options().dtype, {tokens});
+  if (!builder.options().training) return;
+  builder.scratch("stream.gradient", gradient_, stream);
+  builder.scratch("block.dnormed", dnormed_, stream);
+}
+
+double Decoder::loss(const Pass& pass, std::span<const std::int32_t> tokens,
+                     std::span<const std::int32_t> targets) {
+  load(pass, tokens, targets);
+  forward(pass);
+  const std::int64_t count = pass.tokens();
+  head_.loss(pass, pass.rows(normed_), targets_.slice(0, count), loss_.slice(0, count));
+  return mean_loss(pass);
+}
+
+double Decoder::loss_and_gradient(const Pass& pass, std::span<const std::int32_t> tokens,
+                                  std::span<const std::int32_t> targets, double share) {
+  load(pass, tokens, targets);
+  clear_gradients(pass);
+  forward(pass);
+  const std::int64_t count = pass.tokens();
+  const auto counted = std::count_if(targets.begin(), targets.end(), [](auto t) { return t >= 0; });
+  const double scale = counted > 0 ? share / static_cast<double>(counted) : 0.0;
+  head_.loss_and_gradient(pass, pass.rows(normed_), targets_.slice(0, count), scale,
+                          loss_.slice(0, count), pass.rows(dnormed_));
+  const View gradient = pass.rows(gradient_);
+  fill(pass.context, {.x = gradient, .value = 0.0});
+  const View last = blocks_.empty() ? embedded_ : blocks_.back().out();
+  final_norm_.backward(pass, pass.rows(last), pass.rows(dnormed_), gradient);
+  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block)
+    block->backward(pass, gradient);
+  embedding_.backward(pass, token_view(pass), gradient);
+  return mean_loss(pass);
+}
+
+ConstView Decoder::next_token_logits(const Pass& pass, std::span<const std::int32_t> tokens) {
+  TWILL_CHECK(pass.batch == 1 && !tokens.empty(), "one sequence of at least one token");
+  load(pass, tokens, {});
+  forward(pass);
+  return head_.logits_of_row(pass, pass.rows(normed_), pass.time - 1);
+}
+
+void Decoder::load(const Pass& pass, std::span<const std::int32_t> tokens,
+                   std::span<const std::int32_t> targets) {
+  TWILL_CHECK(static_cast<std::int64_t>(tokens.size()) == pass.tokens(), "one id per token");
+  const auto limit = static_cast<std::int32_t>(config_.vocab);
+  for (const std::int32_t id : tokens)
+    require(id >= 0 && id < limit, "token id {} is outside the model's vocabulary of {}", id,
+            limit);
+  for (const std::int32_t id : targets)
+    require(id >= -1 && id < limit, "target id {} is outside the model's vocabulary of {}", id,
+            limit);
+  std::ranges::copy(tokens, tokens_.as<std::int32_t>());
+  std::ranges::copy(targets, targets_.as<std::int32_t>());
+}
+
+void Decoder::forward(const Pass& pass) {
+  embedding_.forward(pass, token_view(pass), pass.rows(embedded_));
+  for (const Block& block : blocks_) block.forward(pass);
+  const View last = blocks_.empty() ? embedded_ : blocks_.back().out();
+  final_norm_.forward(pass, pass.rows(last), pass.rows(normed_));
+}
+
+void Decoder::clear_gradients(const Pass& pass) {
+  if (pass.accumulate) return;
+  for (const Parameter& parameter : builder_.parameters())
+    if (parameter.clear_gradient) fill(pass.context, {.x = parameter.gradient, .value = 0.0});
+}
+
+ConstView Decoder::token_view(const Pass& pass) const {
+  return tokens_.slice(0, pass.tokens()).reshaped({pass.batch, pass.time});
+}
+
+double Decoder::mean_loss(const Pass& pass) const {
+  const std::span targets(targets_.as<std::int32_t>(), static_cast<std::size_t>(pass.tokens()));
+  return loss_.dtype() == DType::kF64 ? mean_of_counted<double>(loss_, targets)
+                                      : mean_of_counted<float>(loss_, targets);
+}
+
+void initialise(std::deque<Parameter>& parameters, std::uint64_t seed) {
+  for (Parameter& parameter : parameters) {
+    if (parameter.value.dtype() == DType::kF64) {
+      initialise_one<double>(parameter, seed);
+    } else {
+      initialise_one<float>(parameter, seed);
+    }
+  }
+}
+
+}  // namespace twill

@@ -1,0 +1,70 @@
+// SPDX-License-Identifier: Apache-2.0
+// A decoder-only transformer: embedding, blocks, final norm, head. GPT-2 and LLaMA are this class
+// with different configs.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <span>
+
+#include "models/model_config.h"
+#include "nn/block.h"
+#include "nn/builder.h"
+#include "nn/embedding.h"
+#include "nn/lm_head.h"
+#include "nn/norm.h"
+
+namespace twill {
+
+class Decoder {
+ public:
+  // `config` is resolved. Registers everything with the builder, which outlives the model.
+  Decoder(Builder& builder, const ModelConfig& config);
+  Decoder(const Decoder&) = delete;
+  Decoder& operator=(const Decoder&) = delete;
+
+  const ModelConfig& config() const { return config_; }
+  // The longest sequence this instance has memory for; at most the config's context.
+  std::int64_t max_time() const { return builder_.options().max_time; }
+
+  // tokens, targets: batch * time ids each. Returns the mean loss over targets >= 0.
+  double loss(const Pass& pass, std::span<const std::int32_t> tokens,
+              std::span<const std::int32_t> targets);
+
+  // The same, and adds the gradient of loss * share to the parameters' gradients (overwrites them
+  // where pass.accumulate is false). `share` is 1 / number of micro-batches.
+  double loss_and_gradient(const Pass& pass, std::span<const std::int32_t> tokens,
+                           std::span<const std::int32_t> targets, double share);
+
+  // Logits (vocab) behind the last token of one sequence; valid until the next call.
+  ConstView next_token_logits(const Pass& pass, std::span<const std::int32_t> tokens);
+
+ private:
+  void load(const Pass& pass, std::span<const std::int32_t> tokens,
+            std::span<const std::int32_t> targets);
+  void forward(const Pass& pass);
+  void clear_gradients(const Pass& pass);
+  ConstView token_view(const Pass& pass) const;
+  double mean_loss(const Pass& pass) const;
+
+  ModelConfig config_;
+  Builder& builder_;
+  Embedding embedding_;
+  View embedded_;  // (tokens, width)
+  std::deque<Block> blocks_;
+  Norm final_norm_;
+  LmHead head_;
+  View normed_;    // (tokens, width)
+  View gradient_;  // (tokens, width), of the residual stream
+  View dnormed_;   // (tokens, width)
+  View tokens_;    // (tokens) i32
+  View targets_;   // (tokens) i32
+  View loss_;      // (tokens)
+};
+
+// Fills every parameter: N(0, std) drawn from (seed, kInit, hash of the name, element), ones or
+// zeros. A parameter's numbers depend on its name alone, so adding a layer changes no other.
+void initialise(std::deque<Parameter>& parameters, std::uint64_t seed);
+
+}  // namespace twill

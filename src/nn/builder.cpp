@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/builder.h"
+
+#include <utility>
+
+namespace twill {
+
+Builder::Builder(const Context& context, Options options)
+    : context_(&context),
+      options_(options),
+      weights_("weights", context.memory()),
+      gradients_("gradients", context.memory()),
+      optimizer_("optimizer", context.memory()),
+      activations_("activations", context.memory()),
+      workspace_("workspace", context.memory()) {}
+
+Parameter& Builder::parameter(std::string name, Shape shape, Init init, double init_std) {
+  Parameter& parameter = parameters_.emplace_back();
+  parameter.name = std::move(name);
+  parameter.shape = shape;
+  parameter.init = init;
+  parameter.init_std = init_std;
+  weights_.reserve(parameter.value, options_.dtype, shape);
+  if (options_.training) gradients_.reserve(parameter.gradient, options_.dtype, shape);
+  return parameter;
+}
+
+void Builder::activation(std::string_view role, View& slot, Shape shape) {
+  if (options_.training) {
+    activations_.reserve(slot, options_.dtype, shape);
+  } else {
+    activations_.reserve_shared(role, slot, options_.dtype, shape);
+  }
+}
+
+void Builder::scratch(std::string_view role, View& slot, Shape shape) {
+  workspace_.reserve_shared(role, slot, options_.dtype, shape);
+}
+
+void Builder::scratch_bytes(std::string_view role, View& slot, std::int64_t bytes) {
+  workspace_.reserve_shared(role, slot, DType::kU8, {bytes});
+}
+
+void Builder::state(View& slot, DType dtype, Shape shape) {
+  workspace_.reserve(slot, dtype, shape);
+}
+
+void Builder::optimizer_state(View& slot, Shape shape) {
+  optimizer_.reserve(slot, options_.dtype, shape);
+}
+
+std::vector<MemoryLine> Builder::memory_table() const {
+  std::vector<MemoryLine> table;
+  for (const Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_})
+    if (arena->num_bytes() > 0) table.push_back({arena->name(), arena->num_bytes()});
+  return table;
+}
+
+void Builder::commit() {
+  for (Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_})
+    arena->commit();
+}
+
+}  // namespace twill

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a model is made of before any memory exists: named parameters, and buffers in named regions.
+// Layers register both in their constructors; Builder::commit() then takes the memory at once.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <memory>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "ops/context.h"
+#include "tensor/arena.h"
+
+namespace twill {
+
+enum class Init { kNormal, kZeros, kOnes };
+
+struct Parameter {
+  std::string name;  // "blocks.0.attention.qkv.weight"
+  Shape shape;
+  Init init = Init::kZeros;
+  double init_std = 0.0;
+  // False when the first backward pass of a step overwrites the whole gradient (linear layers do),
+  // so that nobody needs to clear it.
+  bool clear_gradient = true;
+  View value;
+  View gradient;  // absent in inference
+};
+
+// One line of the memory table.
+struct MemoryLine {
+  std::string region;
+  std::int64_t bytes;
+};
+
+class Builder {
+ public:
+  // The largest pass this model will see is max_batch sequences of max_time tokens.
+  struct Options {
+    DType dtype = DType::kF32;
+    bool training = true;
+    std::int64_t max_batch = 1;
+    std::int64_t max_time = 1;
+  };
+
+  Builder(const Context& context, Options options);
+
+  const Context& context() const { return *context_; }
+  const Options& options() const { return options_; }
+  std::int64_t max_tokens() const { return options_.max_batch * options_.max_time; }
+
+  Parameter& parameter(std::string name, Shape shape, Init init, double init_std = 0.0);
+
+  // Kept from the forward to the backward pass. In inference nothing is kept, so all slots of one
+  // `role` share their memory.
+  void activation(std::string_view role, View& slot, Shape shape);
+  // Dead when the layer's call returns: shared by role.
+  void scratch(std::string_view role, View& slot, Shape shape);
+  void scratch_bytes(std::string_view role, View& slot, std::int64_t bytes);
+  // Private, kept in training and inference alike.
+  void state(View& slot, DType dtype, Shape shape);
+  // Two f32 moments per parameter and whatever else an optimizer keeps.
+  void optimizer_state(View& slot, Shape shape);
+
+  // The table is complete once the model is built; it does not need the memory.
+  std::vector<MemoryLine> memory_table() const;
+  void commit();
+
+  // Addresses of parameters stay valid for the life of the builder.
+  std::deque<Parameter>& parameters() { return parameters_; }
+  const std::deque<Parameter>& parameters() const { return parameters_; }
+
+ private:
+  const Context* context_;
+  Options options_;
+  std::deque<Parameter> parameters_;
+  Arena weights_;
+  Arena gradients_;
+  Arena optimizer_;
+  Arena activations_;
+  Arena workspace_;
+};
+
+}  // namespace twill

@@ -1,0 +1,45 @@
+// SPDX-License-Identifier: Apache-2.0
+// Two linear layers with an activation between them. A gated activation reads one fused matrix
+// [value | gate] of twice the hidden width.
+#pragma once
+
+#include <string>
+
+#include "nn/linear.h"
+#include "nn/residual_dropout.h"
+#include "ops/activation.h"
+
+namespace twill {
+
+class FeedForward {
+ public:
+  struct Options {
+    std::int64_t width = 0;
+    std::int64_t hidden = 0;
+    Activation activation = Activation::kGelu;
+    bool bias = true;
+    double init_std = 0.02;
+    double output_init_std = 0.02;
+    double dropout = 0.0;
+    std::uint64_t dropout_stream = 0;
+  };
+  FeedForward(Builder& builder, const std::string& name, Options options);
+
+  // out = residual + ffn(x)
+  void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // dx = gradient of x, given the gradient of out
+  void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
+
+ private:
+  Options options_;
+  Linear input_;
+  Linear output_;
+  ResidualDropout dropout_;
+  View before_;  // (tokens, hidden or 2 hidden)
+  View after_;   // (tokens, hidden)
+  View dbefore_;
+  View dafter_;
+  View branch_;  // (tokens, width), only with dropout
+};
+
+}  // namespace twill

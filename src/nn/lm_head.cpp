@@ -1,0 +1,73 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/lm_head.h"
+
+#include <algorithm>
+
+#include "ops/cross_entropy.h"
+#include "ops/gemm.h"
+
+namespace twill {
+namespace {
+
+// 64 MiB of f32 logits: large enough for efficient products (333 rows at GPT-2's vocabulary), small
+// beside the activations. The cut depends on the vocabulary alone, so it changes no bit between
+// runs.
+constexpr std::int64_t kPieceElements = 16 << 20;
+
+std::int64_t choose_piece(std::int64_t tokens, std::int64_t vocab) {
+  return std::clamp<std::int64_t>(kPieceElements / vocab, 1, tokens);
+}
+
+Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::Options& options) {
+  return builder.parameter(name + ".weight", {options.vocab, options.width}, Init::kNormal,
+                           options.init_std);
+}
+
+}  // namespace
+
+LmHead::LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied)
+    : weight_(tied != nullptr ? *tied : own_weight(builder, name, options)) {
+  // The head is the first to touch its gradient in a backward pass: it overwrites.
+  weight_.clear_gradient = false;
+  builder.scratch("head.logits", logits_,
+                  {choose_piece(builder.max_tokens(), options.vocab), options.vocab});
+}
+
+void LmHead::loss(const Pass& pass, ConstView x, ConstView targets, View loss) const {
+  run(pass, x, targets, 0.0, loss, {});
+}
+
+void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale,
+                               View loss, View dx) const {
+  run(pass, x, targets, scale, loss, dx);
+}
+
+void LmHead::run(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
+                 View dx) const {
+  for (std::int64_t begin = 0; begin < pass.tokens(); begin += piece_tokens()) {
+    const std::int64_t count = std::min(piece_tokens(), pass.tokens() - begin);
+    const View logits = logits_.row_range(0, count);
+    const ConstView rows = x.row_range(begin, count);
+    gemm(pass.context, {.a = rows, .b = weight_.value, .c = logits, .trans_b = true});
+    cross_entropy(pass.context, {.logits = logits,
+                                 .targets = targets.slice(begin, count),
+                                 .loss = loss.slice(begin, count),
+                                 .dlogits = dx ? logits : View(),
+                                 .scale = scale});
+    if (!dx) continue;
+    gemm(pass.context, {.a = logits,
+                        .b = rows,
+                        .c = weight_.gradient,
+                        .trans_a = true,
+                        .accumulate = pass.accumulate || begin > 0});
+    gemm(pass.context, {.a = logits, .b = weight_.value, .c = dx.row_range(begin, count)});
+  }
+}
+
+ConstView LmHead::logits_of_row(const Pass& pass, ConstView x, std::int64_t row) const {
+  const View logits = logits_.row_range(0, 1);
+  gemm(pass.context, {.a = x.row_range(row, 1), .b = weight_.value, .c = logits, .trans_b = true});
+  return logits;
+}
+
+}  // namespace twill

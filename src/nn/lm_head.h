@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+// The classifier over the vocabulary and its cross-entropy, in pieces of tokens, so that the logits
+// of a whole batch never exist at once.
+#pragma once
+
+#include <string>
+
+#include "nn/builder.h"
+#include "nn/pass.h"
+
+namespace twill {
+
+class LmHead {
+ public:
+  // `tied` is the token table when the head shares it, else nullptr and the head has its own
+  // matrix.
+  struct Options {
+    std::int64_t vocab = 0;
+    std::int64_t width = 0;
+    double init_std = 0.02;
+  };
+  LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied);
+
+  // loss (tokens) of the targets (tokens) i32. With dx, also the gradients of x and of the head for
+  // the loss multiplied by `scale`.
+  void loss(const Pass& pass, ConstView x, ConstView targets, View loss) const;
+  void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
+                         View dx) const;
+
+  // Logits (1, vocab) of one row of x.
+  ConstView logits_of_row(const Pass& pass, ConstView x, std::int64_t row) const;
+
+ private:
+  std::int64_t piece_tokens() const { return logits_.shape()[0]; }
+  void run(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
+           View dx) const;
+
+  Parameter& weight_;  // (vocab, width)
+  View logits_;        // (piece, vocab)
+};
+
+}  // namespace twill

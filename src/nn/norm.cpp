@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/norm.h"
+
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
+
+namespace twill {
+
+Norm::Norm(Builder& builder, const std::string& name, Options options)
+    : options_(options),
+      weight_(builder.parameter(name + ".weight", {options.width}, Init::kOnes)) {
+  if (options.kind == NormKind::kLayer && options.bias)
+    bias_ = &builder.parameter(name + ".bias", {options.width}, Init::kZeros);
+  if (options.kind == NormKind::kLayer)
+    builder.activation("norm.mean", mean_, {builder.max_tokens()});
+  builder.activation("norm.rstd", rstd_, {builder.max_tokens()});
+}
+
+void Norm::forward(const Pass& pass, ConstView x, View y) const {
+  if (options_.kind == NormKind::kRms) {
+    rms_norm_forward(pass.context, {.x = x,
+                                    .weight = weight_.value,
+                                    .y = y,
+                                    .rstd = rstd_.slice(0, pass.tokens()),
+                                    .eps = options_.eps});
+    return;
+  }
+  layer_norm_forward(pass.context, {.x = x,
+                                    .weight = weight_.value,
+                                    .bias = bias_ != nullptr ? bias_->value : View(),
+                                    .y = y,
+                                    .mean = mean_.slice(0, pass.tokens()),
+                                    .rstd = rstd_.slice(0, pass.tokens()),
+                                    .eps = options_.eps});
+}
+
+void Norm::backward(const Pass& pass, ConstView x, ConstView dy, View dx) const {
+  if (options_.kind == NormKind::kRms) {
+    rms_norm_backward(pass.context, {.x = x,
+                                     .weight = weight_.value,
+                                     .rstd = rstd_.slice(0, pass.tokens()),
+                                     .dy = dy,
+                                     .dx = dx,
+                                     .dweight = weight_.gradient,
+                                     .accumulate_dx = true});
+    return;
+  }
+  layer_norm_backward(pass.context, {.x = x,
+                                     .weight = weight_.value,
+                                     .mean = mean_.slice(0, pass.tokens()),
+                                     .rstd = rstd_.slice(0, pass.tokens()),
+                                     .dy = dy,
+                                     .dx = dx,
+                                     .dweight = weight_.gradient,
+                                     .dbias = bias_ != nullptr ? bias_->gradient : View(),
+                                     .accumulate_dx = true});
+}
+
+}  // namespace twill

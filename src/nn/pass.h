@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// One trip of a batch through the layers, forward and backward.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct Pass {
+  const Context& context;
+  std::int64_t batch = 1;
+  std::int64_t time = 1;
+  // Dropout is active, and draws from (seed, micro_step).
+  bool training = false;
+  std::uint64_t seed = 0;
+  std::uint32_t micro_step = 0;
+  // The step's gradients already hold earlier micro-batches: add to them.
+  bool accumulate = false;
+
+  std::int64_t tokens() const { return batch * time; }
+  // The part of a buffer that this pass uses: buffers are reserved for the largest pass.
+  View rows(View buffer) const { return buffer.row_range(0, tokens()); }
+};
+
+}  // namespace twill

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/residual_dropout.h"
+
+#include "ops/dropout.h"
+
+namespace twill {
+
+void ResidualDropout::apply(const Pass& pass, ConstView x, View y, ConstView addend) const {
+  dropout(pass.context, {.x = x,
+                         .addend = addend,
+                         .y = y,
+                         .p = p_,
+                         .seed = pass.seed,
+                         .step = pass.micro_step,
+                         .stream = stream_});
+}
+
+}  // namespace twill

@@ -1,0 +1,105 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/self_attention.h"
+
+#include <cmath>
+
+#include "ops/attention.h"
+#include "ops/rotary.h"
+
+namespace twill {
+namespace {
+
+// lse is reserved for the largest pass; a smaller one uses its front.
+View lse_view(const Pass& pass, View lse, std::int64_t heads) {
+  return lse.slice(0, pass.tokens() * heads).reshaped({pass.batch, heads, pass.time});
+}
+
+}  // namespace
+
+SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options options)
+    : options_(options),
+      qkv_heads_(options.heads + 2 * options.kv_heads),
+      qkv_(builder, name + ".qkv",
+           {.in = options.width,
+            .out = qkv_heads_ * options.head_dim,
+            .bias = options.bias,
+            .init_std = options.init_std}),
+      output_(builder, name + ".output",
+              {.in = options.heads * options.head_dim,
+               .out = options.width,
+               .bias = options.bias,
+               .init_std = options.output_init_std}),
+      dropout_(options.dropout, options.dropout_stream) {
+  const std::int64_t tokens = builder.max_tokens();
+  const Shape qkv_shape{tokens, qkv_heads_ * options.head_dim};
+  const Shape context_shape{tokens, options.heads * options.head_dim};
+  builder.activation("attention.qkv", qkv_out_, qkv_shape);
+  builder.activation("attention.context", context_, context_shape);
+  builder.activation("attention.lse", lse_, {tokens * options.heads});
+  if (options.dropout > 0.0) builder.scratch("branch", branch_, {tokens, options.width});
+  if (builder.options().training) {
+    builder.scratch("attention.dqkv", dqkv_, qkv_shape);
+    builder.scratch("attention.dcontext", dcontext_, context_shape);
+  }
+  // Shapes only: no memory exists yet.
+  const std::int64_t batch = builder.options().max_batch, time = builder.options().max_time;
+  const DType dtype = builder.options().dtype;
+  const AttentionForwardArgs largest{
+      .qkv = View(nullptr, dtype, {batch, time, qkv_heads_, options.head_dim}),
+      .out = View(nullptr, dtype, {batch, time, options.heads, options.head_dim}),
+      .lse = {}};
+  builder.scratch_bytes("attention.workspace", workspace_,
+                        attention_workspace_bytes(builder.context(), largest));
+}
+
+View SelfAttention::heads_view(const Pass& pass, View buffer, std::int64_t heads) const {
+  return pass.rows(buffer).reshaped({pass.batch, pass.time, heads, options_.head_dim});
+}
+
+void SelfAttention::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
+  qkv_.forward(pass, x, pass.rows(qkv_out_));
+  const View qkv = heads_view(pass, qkv_out_, qkv_heads_);
+  if (options_.rotary_theta > 0.0)
+    rotary(pass.context, {.x = qkv,
+                          .num_rotated = options_.heads + options_.kv_heads,
+                          .theta = options_.rotary_theta});
+  attention_forward(pass.context,
+                    {.qkv = qkv,
+                     .out = heads_view(pass, context_, options_.heads),
+                     .lse = lse_view(pass, lse_, options_.heads),
+                     .workspace = workspace_,
+                     .scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim))});
+  if (dropout_.active(pass)) {
+    output_.forward(pass, pass.rows(context_), pass.rows(branch_));
+    dropout_.apply(pass, pass.rows(branch_), out, residual);
+  } else {
+    output_.forward(pass, pass.rows(context_), out, residual);
+  }
+}
+
+void SelfAttention::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
+  if (dropout_.active(pass)) {
+    dropout_.apply(pass, dout, pass.rows(branch_));
+    dout = pass.rows(branch_);
+  }
+  output_.wgrad(pass, pass.rows(context_), dout);
+  output_.dgrad(pass, dout, pass.rows(dcontext_));
+  const View dqkv = heads_view(pass, dqkv_, qkv_heads_);
+  attention_backward(pass.context,
+                     {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
+                      .out = heads_view(pass, context_, options_.heads),
+                      .lse = lse_view(pass, lse_, options_.heads),
+                      .dout = heads_view(pass, dcontext_, options_.heads),
+                      .dqkv = dqkv,
+                      .workspace = workspace_,
+                      .scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim))});
+  if (options_.rotary_theta > 0.0)
+    rotary(pass.context, {.x = dqkv,
+                          .num_rotated = options_.heads + options_.kv_heads,
+                          .theta = options_.rotary_theta,
+                          .inverse = true});
+  qkv_.wgrad(pass, x, pass.rows(dqkv_));
+  qkv_.dgrad(pass, pass.rows(dqkv_), dx);
+}
+
+}  // namespace twill

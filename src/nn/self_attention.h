@@ -1,0 +1,51 @@
+// SPDX-License-Identifier: Apache-2.0
+// Causal self-attention: one fused qkv matrix, optional rotary positions, output projection onto
+// the residual stream. Grouped queries when kv_heads < heads.
+#pragma once
+
+#include <string>
+
+#include "nn/linear.h"
+#include "nn/residual_dropout.h"
+
+namespace twill {
+
+class SelfAttention {
+ public:
+  struct Options {
+    std::int64_t width = 0;
+    std::int64_t heads = 1;
+    std::int64_t kv_heads = 1;
+    std::int64_t head_dim = 0;
+    bool bias = true;
+    double rotary_theta = 0.0;  // 0: no rotary positions
+    double init_std = 0.02;
+    double output_init_std = 0.02;
+    double dropout = 0.0;
+    std::uint64_t dropout_stream = 0;
+  };
+  SelfAttention(Builder& builder, const std::string& name, Options options);
+
+  // out = residual + attention(x)
+  void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // dx = gradient of x, given the gradient of out
+  void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
+
+ private:
+  View heads_view(const Pass& pass, View buffer, std::int64_t heads) const;
+
+  Options options_;
+  std::int64_t qkv_heads_;
+  Linear qkv_;
+  Linear output_;
+  ResidualDropout dropout_;
+  View qkv_out_;  // (tokens, qkv_heads D), rotated
+  View context_;  // (tokens, heads D)
+  View lse_;      // (batch heads time)
+  View dqkv_;
+  View dcontext_;
+  View branch_;  // (tokens, width), only with dropout
+  View workspace_;
+};
+
+}  // namespace twill
