@@ -1,0 +1,210 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <algorithm>
+#include <filesystem>
+#include <map>
+#include <string_view>
+#include <system_error>
+
+#include "base/hash.h"
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/safetensors.h"
+#include "io/toml_config.h"
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kModelFile = "model.safetensors";
+constexpr std::string_view kStateFile = "state.safetensors";
+// The two files of a checkpoint carry the same hash of the weights, so that files of different
+// checkpoints cannot be mixed unnoticed.
+constexpr const char* kWeightsKey = "twill.weights";
+constexpr const char* kModelKey = "twill.model";
+
+std::string file_in(const std::string& checkpoint, std::string_view name) {
+  return checkpoint + "/" + std::string(name);
+}
+
+std::string hash_of_weights(const Builder& builder) {
+  Hasher hasher;
+  for (const Parameter& parameter : builder.parameters())
+    hasher.add(parameter.value.bytes(), static_cast<std::size_t>(parameter.value.num_bytes()));
+  return hash_text(hasher.value());
+}
+
+std::vector<TensorEntry> weight_entries(const Builder& builder) {
+  std::vector<TensorEntry> entries;
+  for (const Parameter& parameter : builder.parameters())
+    entries.push_back({parameter.name, parameter.value});
+  return entries;
+}
+
+std::vector<TensorEntry> moment_entries(const Optimizer& optimizer) {
+  std::vector<TensorEntry> entries;
+  for (const Optimizer::Slot& slot : optimizer.slots()) {
+    entries.push_back({slot.parameter->name + ".m", slot.m});
+    entries.push_back({slot.parameter->name + ".v", slot.v});
+  }
+  return entries;
+}
+
+std::map<std::string, std::string> progress_metadata(const Progress& progress) {
+  return {{"twill.step", std::to_string(progress.step)},
+          {"twill.updates", std::to_string(progress.updates)},
+          {"twill.tokens", std::to_string(progress.tokens)},
+          {"twill.windows", std::to_string(progress.windows)}};
+}
+
+std::string metadata_at(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  require(found != file.metadata().end(), "{}: no {} in its metadata: not a file of Twill's",
+          file.path(), key);
+  return found->second;
+}
+
+std::int64_t number_at(const SafetensorsFile& file, const std::string& key) {
+  const std::string text = metadata_at(file, key);
+  require(!text.empty() && text.size() <= 18 &&
+              std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }),
+          "{}: {} is not a number: '{}'", file.path(), key, text);
+  return std::stoll(text);
+}
+
+SafetensorsFile open_checked(const std::string& checkpoint, std::string_view name) {
+  SafetensorsFile file(file_in(checkpoint, name));
+  file.verify_checksum();
+  return file;
+}
+
+// Every tensor of `entries` and no other.
+void require_same_tensors(const SafetensorsFile& file, const std::vector<TensorEntry>& entries) {
+  for (const TensorEntry& entry : entries)
+    require(file.contains(entry.name),
+            "{}: tensor {} is missing: the checkpoint belongs to another model", file.path(),
+            entry.name);
+  require(file.entries().size() == entries.size(),
+          "{}: has {} tensors, expected {}: the checkpoint belongs to another model", file.path(),
+          file.entries().size(), entries.size());
+}
+
+void read_weights(const SafetensorsFile& file, Builder& builder) {
+  require_same_tensors(file, weight_entries(builder));
+  for (Parameter& parameter : builder.parameters()) file.read_into(parameter.name, parameter.value);
+}
+
+void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
+  require(metadata_at(model, kWeightsKey) == metadata_at(state, kWeightsKey),
+          "{} and {} belong to different checkpoints", model.path(), state.path());
+}
+
+void remove_old(const std::string& folder, std::int64_t keep) {
+  const std::vector<std::string> all = list_checkpoints(folder);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
+    // Renamed first: a process killed while deleting leaves no half checkpoint under a good name.
+    const std::string doomed = folder + "/.removed-" + fs::path(all[i]).filename().string();
+    std::error_code ignored;
+    fs::rename(all[i], doomed, ignored);
+    fs::remove_all(doomed, ignored);
+  }
+}
+
+}  // namespace
+
+std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep) {
+  const std::string name = fmt::format("{}{:08}", kPrefix, trainer.progress().step);
+  const std::string temporary = folder + "/.writing-" + name;
+  std::error_code ignored;
+  fs::remove_all(temporary, ignored);
+  create_directories(temporary);
+  try {
+    const std::string weights = hash_of_weights(trainer.builder());
+    ModelConfig model = trainer.config().model;
+    write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()),
+                      {{kWeightsKey, weights}, {kModelKey, write_toml(model)}});
+    auto metadata = progress_metadata(trainer.progress());
+    metadata[kWeightsKey] = weights;
+    write_safetensors(file_in(temporary, kStateFile), moment_entries(trainer.optimizer()),
+                      metadata);
+    publish_directory(temporary, folder + "/" + name);
+  } catch (...) {
+    fs::remove_all(temporary, ignored);
+    throw;
+  }
+  remove_old(folder, keep);
+  return folder + "/" + name;
+}
+
+void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
+  require_undamaged(checkpoint);
+  const SafetensorsFile model(file_in(checkpoint, kModelFile));
+  const SafetensorsFile state(file_in(checkpoint, kStateFile));
+  const std::vector<TensorEntry> moments = moment_entries(trainer.optimizer());
+  require_same_tensors(state, moments);
+  read_weights(model, trainer.builder());
+  for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
+    state.read_into(slot.parameter->name + ".m", slot.m);
+    state.read_into(slot.parameter->name + ".v", slot.v);
+  }
+  trainer.progress() = {.step = number_at(state, "twill.step"),
+                        .updates = number_at(state, "twill.updates"),
+                        .tokens = number_at(state, "twill.tokens"),
+                        .windows = number_at(state, "twill.windows")};
+}
+
+void load_weights(const std::string& checkpoint, Builder& builder) {
+  read_weights(open_checked(checkpoint, kModelFile), builder);
+}
+
+ModelConfig load_model_config(const std::string& checkpoint) {
+  const SafetensorsFile file(file_in(checkpoint, kModelFile));
+  ModelConfig config;
+  read(TomlDocument::parse_text(metadata_at(file, kModelKey), file.path()), config);
+  return config;
+}
+
+std::vector<std::string> list_checkpoints(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (step_of(entry.path().string()) >= 0) found.push_back(entry.path().string());
+  std::ranges::sort(found, {}, step_of);
+  return found;
+}
+
+std::int64_t step_of(const std::string& checkpoint) {
+  const std::string name = fs::path(checkpoint).filename().string();
+  const bool digits = name.size() > kPrefix.size() && name.size() <= kPrefix.size() + 18 &&
+                      name.starts_with(kPrefix) &&
+                      std::all_of(name.begin() + kPrefix.size(), name.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::stoll(name.substr(kPrefix.size())) : -1;
+}
+
+std::string find_damage(const std::string& checkpoint) {
+  try {
+    require_pair(open_checked(checkpoint, kModelFile), open_checked(checkpoint, kStateFile));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+void require_undamaged(const std::string& checkpoint) {
+  const std::string damage = find_damage(checkpoint);
+  if (damage.empty()) return;
+  const std::vector<std::string> all =
+      list_checkpoints(fs::path(checkpoint).parent_path().string());
+  for (auto older = all.rbegin(); older != all.rend(); ++older) {
+    if (step_of(*older) >= step_of(checkpoint) || !find_damage(*older).empty()) continue;
+    fail("{}; the previous good checkpoint is {}: use --resume {} to go on from it", damage, *older,
+         *older);
+  }
+  fail("{}; no older good checkpoint is left", damage);
+}
+
+}  // namespace twill

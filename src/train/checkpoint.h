@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A checkpoint is a folder step-00000120 with two files: model.safetensors (weights and the model's
+// config, usable alone) and state.safetensors (moments, step, position in the data). It appears
+// whole or not at all, and equal states are equal bytes.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "models/model_config.h"
+#include "nn/builder.h"
+#include "train/trainer.h"
+
+namespace twill {
+
+// Writes `folder`/step-…; then removes all but the newest `keep`. Returns the path.
+std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep);
+
+// Puts weights, moments and progress back. Throws twill::Error naming the file and what is wrong.
+void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
+
+// Weights only, into a model of any mode.
+void load_weights(const std::string& checkpoint, Builder& builder);
+
+// The model's resolved config, as saved beside the weights.
+ModelConfig load_model_config(const std::string& checkpoint);
+
+// Complete checkpoints in `folder`, oldest first. A missing folder has none.
+std::vector<std::string> list_checkpoints(const std::string& folder);
+
+// The step in the name of a checkpoint's folder.
+std::int64_t step_of(const std::string& checkpoint);
+
+// Opens both files and checks them completely. Empty when good, else what is wrong.
+std::string find_damage(const std::string& checkpoint);
+
+// Throws when `checkpoint` is damaged, naming the newest older checkpoint that is good.
+void require_undamaged(const std::string& checkpoint);
+
+}  // namespace twill

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run_config.h"
+
+#include <algorithm>
+#include <array>
+#include <string_view>
+
+#include "base/require.h"
+#include "io/toml_config.h"
+#include "models/presets.h"
+
+namespace twill {
+namespace {
+
+constexpr std::int64_t kMany = 1'000'000'000;
+
+constexpr std::array<std::string_view, 3> kDevices{"auto", "cpu", "reference"};
+constexpr std::array<std::string_view, 1> kRecipes{"dense"};
+constexpr std::array<std::string_view, 2> kOnNonfinite{"stop", "skip"};
+constexpr std::array<std::string_view, 4> kSchedules{"cosine", "linear", "wsd", "constant"};
+
+}  // namespace
+
+void RunSection::fields(FieldVisitor& visit) {
+  visit("name", name, {}, "name of the run's folder; empty takes the next free one (gpt-001)",
+        OnResume::kFree);
+  visit("dir", dir, {}, "folder that holds the runs", OnResume::kFree);
+}
+
+void RecipeConfig::fields(FieldVisitor& visit) {
+  visit("name", name, kRecipes, "how sparsity enters; dense: not at all");
+}
+
+void TrainConfig::fields(FieldVisitor& visit) {
+  visit("steps", steps, Range<std::int64_t>{1, kMany}, "optimizer steps");
+  visit("seed", seed, Range<std::int64_t>{0, std::int64_t{1} << 62},
+        "decides initial weights, order of the data and dropout");
+  visit("sequence", sequence, Range<std::int64_t>{0, 1 << 24},
+        "tokens per training sequence; 0 takes model.context");
+  visit("micro_batch", micro_batch, Range<std::int64_t>{1, 1 << 20},
+        "sequences that pass through the model at once; decides memory");
+  visit("batch_tokens", batch_tokens, Range<std::int64_t>{0, std::int64_t{1} << 40},
+        "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
+  visit("on_nonfinite", on_nonfinite, kOnNonfinite,
+        "when loss or gradient is not finite: stop the run, or skip the update", OnResume::kFree);
+}
+
+void OptimizerGroup::fields(FieldVisitor& visit) {
+  visit("match", match, {}, "glob over parameter names, as blocks.*.bias");
+  visit("lr_scale", lr_scale, Range<double>{0.0, 1e6}, "factor on the learning rate");
+  visit("weight_decay", weight_decay, Range<double>{0.0, 1e6}, "decoupled decay of these");
+}
+
+void OptimizerConfig::fields(FieldVisitor& visit) {
+  visit("lr", lr, Range<double>{0.0, 1e3}, "peak learning rate of AdamW");
+  visit("beta1", beta1, Range<double>{0.0, 0.999999}, "decay of the first moment");
+  visit("beta2", beta2, Range<double>{0.0, 0.999999999}, "decay of the second moment");
+  visit("eps", eps, Range<double>{0.0, 1.0}, "added to the root of the second moment");
+  visit("weight_decay", weight_decay, Range<double>{0.0, 1e6},
+        "decoupled decay of matrices; vectors (norms, biases) do not decay");
+  visit("clip", clip, Range<double>{0.0, 1e9}, "largest global gradient norm; 0 does not clip");
+  visit.list("group", group, "rules for some parameters; later ones win");
+}
+
+void ScheduleConfig::fields(FieldVisitor& visit) {
+  visit("kind", kind, kSchedules, "course of the learning rate after the warm-up");
+  visit("warmup_steps", warmup_steps, Range<std::int64_t>{0, kMany},
+        "steps of linear growth from zero");
+  visit("min_lr", min_lr, Range<double>{0.0, 1.0}, "last learning rate, as a share of the peak");
+  visit("decay_fraction", decay_fraction, Range<double>{0.0, 1.0},
+        "wsd: share of the run spent in the final decay");
+}
+
+void EvalConfig::fields(FieldVisitor& visit) {
+  visit("every", every, Range<std::int64_t>{0, kMany},
+        "steps between evaluations; 0 evaluates at the start and at the end only");
+  visit("windows", windows, Range<std::int64_t>{0, kMany},
+        "validation sequences per evaluation, evenly spread; 0 takes all");
+}
+
+void CheckpointConfig::fields(FieldVisitor& visit) {
+  visit("every", every, Range<std::int64_t>{0, kMany},
+        "steps between checkpoints; 0 saves at the end only", OnResume::kFree);
+  visit("keep", keep, Range<std::int64_t>{1, kMany}, "checkpoints kept; older ones are removed",
+        OnResume::kFree);
+}
+
+void LogConfig::fields(FieldVisitor& visit) {
+  visit("every", every, Range<std::int64_t>{1, kMany},
+        "steps between progress lines when the output is not a terminal", OnResume::kFree);
+  visit("sample_tokens", sample_tokens, Range<std::int64_t>{0, 1 << 20},
+        "tokens of the sample printed at the end; 0 prints none", OnResume::kFree);
+}
+
+void RunConfig::fields(FieldVisitor& visit) {
+  visit("device", device, kDevices, "where to compute; auto picks the fastest at hand");
+  visit("threads", threads, Range<std::int64_t>{0, 4096},
+        "CPU threads; 0 takes all; changes no result", OnResume::kFree);
+  visit.section("run", run, "where the run lives");
+  visit.section("model", model, "shape of the model", "name");
+  visit.section("recipe", recipe, "sparsity", "name");
+  visit.section("data", data, "text to learn from");
+  visit.section("train", train, "length and size of the run");
+  visit.section("optimizer", optimizer, "AdamW");
+  visit.section("schedule", schedule, "learning rate");
+  visit.section("eval", eval, "evaluation during training");
+  visit.section("checkpoint", checkpoint, "saving");
+  visit.section("log", log, "what is shown");
+}
+
+std::int64_t RunConfig::accumulation() const {
+  return train.batch_tokens == 0 ? 1 : train.batch_tokens / micro_batch_tokens();
+}
+
+RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides) {
+  TomlDocument document;
+  if (!file.empty()) document = TomlDocument::parse_file(file);
+  for (const std::string& pair : overrides) document.overlay(pair);
+  RunConfig config;
+  if (const auto name = document.text_at("model.name"))
+    if (const auto preset = find_preset(*name)) config.model = *preset;
+  read(document, config);
+  return config;
+}
+
+RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
+  config.model = resolved(config.model, tokenizer_vocab);
+  require(config.sequence() <= config.model.context,
+          "train.sequence = {} is longer than model.context = {}; lower the one or raise the other",
+          config.sequence(), config.model.context);
+  const std::int64_t micro = config.micro_batch_tokens();
+  require(config.train.batch_tokens % micro == 0,
+          "train.batch_tokens = {} must be a multiple of train.micro_batch x sequence = {}; the "
+          "nearest is {}",
+          config.train.batch_tokens, micro,
+          std::max<std::int64_t>(1, (config.train.batch_tokens + micro / 2) / micro) * micro);
+  return config;
+}
+
+}  // namespace twill

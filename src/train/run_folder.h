@@ -1,0 +1,41 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run lives in a folder: config.toml, metrics.jsonl, checkpoints/step-00000120/….
+#pragma once
+
+#include <string>
+
+#include "train/run_config.h"
+
+namespace twill {
+
+class RunFolder {
+ public:
+  // A new folder for this config: run.dir/run.name, or the next free name. An existing one is
+  // refused.
+  static RunFolder create(const RunConfig& config);
+
+  // An existing run, given as a name in run.dir, a path, or the path of one of its checkpoints.
+  static RunFolder open(const std::string& run, const std::string& runs_dir);
+
+  const std::string& path() const { return path_; }
+  std::string name() const;
+  std::string config_file() const { return path_ + "/config.toml"; }
+  std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
+  std::string checkpoints() const { return path_ + "/checkpoints"; }
+
+  // The checkpoint that open() named, or the newest one; empty when there is none.
+  std::string checkpoint() const;
+  // The same, but no checkpoint is an error.
+  std::string require_checkpoint() const;
+
+  // The saved config with the command line's pairs over it.
+  RunConfig read_config(const std::vector<std::string>& overrides = {}) const;
+
+ private:
+  explicit RunFolder(std::string path, std::string checkpoint = {});
+
+  std::string path_;
+  std::string checkpoint_;
+};
+
+}  // namespace twill

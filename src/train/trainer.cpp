@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/trainer.h"
+
+#include <chrono>
+#include <cmath>
+
+#include "train/schedule.h"
+
+namespace twill {
+namespace {
+
+using Clock = std::chrono::steady_clock;
+
+}  // namespace
+
+Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus)
+    : context_(context),
+      config_(config),
+      stream_(corpus.train, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
+      evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
+                 config.eval.windows),
+      builder_(context, {.dtype = DType::kF32,
+                         .training = true,
+                         .max_batch = config.train.micro_batch,
+                         .max_time = config.sequence()}),
+      model_(builder_, config.model),
+      optimizer_(builder_, config.optimizer),
+      inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
+      targets_(inputs_.size()) {}
+
+void Trainer::begin() {
+  builder_.commit();
+  initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
+}
+
+double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
+  const std::int64_t time = config_.sequence();
+  for (std::int64_t row = 0; row < config_.train.micro_batch; ++row)
+    stream_.window(progress_.windows + row, inputs_.data() + row * time,
+                   targets_.data() + row * time);
+  progress_.windows += config_.train.micro_batch;
+  const Pass pass{.context = context_,
+                  .batch = config_.train.micro_batch,
+                  .time = time,
+                  .training = true,
+                  .seed = static_cast<std::uint64_t>(config_.train.seed),
+                  // Wraps after 2^32 micro-steps; dropout draws then repeat, nothing else does.
+                  .micro_step = static_cast<std::uint32_t>(progress_.step * count + index),
+                  .accumulate = index > 0};
+  return model_.loss_and_gradient(pass, inputs_, targets_, 1.0 / static_cast<double>(count));
+}
+
+StepResult Trainer::step() {
+  const Clock::time_point start = Clock::now();
+  const std::int64_t count = config_.accumulation();
+  double loss = 0.0;
+  for (std::int64_t index = 0; index < count; ++index) loss += micro_batch(index, count);
+  loss /= static_cast<double>(count);
+
+  StepResult result;
+  result.loss = loss;
+  result.grad_norm = optimizer_.gradient_norm(context_);
+  result.finite = std::isfinite(loss) && std::isfinite(result.grad_norm);
+  result.step = ++progress_.step;
+  progress_.tokens += count * config_.micro_batch_tokens();
+  result.tokens = progress_.tokens;
+  result.lr =
+      learning_rate(config_.schedule, config_.optimizer.lr, result.step, config_.train.steps);
+  if (result.finite) optimizer_.apply(context_, result.lr, result.grad_norm, ++progress_.updates);
+  result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
+  return result;
+}
+
+double Trainer::evaluate() { return evaluator_.mean_loss(context_, model_); }
+
+}  // namespace twill

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model, its optimizer and its place in the data: everything that a checkpoint holds, and the
+// step that moves it on. No files, no terminal.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "data/corpus.h"
+#include "data/token_windows.h"
+#include "models/decoder.h"
+#include "nn/builder.h"
+#include "train/evaluation.h"
+#include "train/optimizer.h"
+#include "train/run_config.h"
+
+namespace twill {
+
+// Where a run stands. With the weights and the moments this is all of its state.
+struct Progress {
+  std::int64_t step = 0;     // optimizer steps taken, skipped ones included
+  std::int64_t updates = 0;  // updates applied: what Adam's bias correction counts
+  std::int64_t tokens = 0;   // tokens learnt from
+  std::int64_t windows = 0;  // position in the data
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+struct StepResult {
+  std::int64_t step = 0;
+  std::int64_t tokens = 0;  // learnt from so far
+  double loss = 0.0;
+  double lr = 0.0;
+  double grad_norm = 0.0;
+  double seconds = 0.0;
+  // Loss or gradient was NaN or infinite: no update was applied. What follows is the caller's
+  // policy.
+  bool finite = true;
+};
+
+class Trainer {
+ public:
+  // `config` is resolved; the corpus is borrowed. Memory is reserved, not taken: memory_table() can
+  // be shown before begin().
+  Trainer(const Context& context, const RunConfig& config, const Corpus& corpus);
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  std::vector<MemoryLine> memory_table() const { return builder_.memory_table(); }
+
+  // Takes the memory and draws the initial weights.
+  void begin();
+
+  StepResult step();
+
+  // Mean loss over the validation windows.
+  double evaluate();
+
+  const RunConfig& config() const { return config_; }
+  const Context& context() const { return context_; }
+  Builder& builder() { return builder_; }
+  const Builder& builder() const { return builder_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  Decoder& model() { return model_; }
+  Progress& progress() { return progress_; }
+  const Progress& progress() const { return progress_; }
+  const WindowStream& stream() const { return stream_; }
+
+ private:
+  double micro_batch(std::int64_t index, std::int64_t count);
+
+  const Context& context_;
+  RunConfig config_;
+  WindowStream stream_;
+  WindowEvaluator evaluator_;
+  Builder builder_;
+  Decoder model_;
+  Optimizer optimizer_;
+  Progress progress_;
+  std::vector<std::int32_t> inputs_;
+  std::vector<std::int32_t> targets_;
+};
+
+}  // namespace twill

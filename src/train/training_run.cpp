@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/training_run.h"
+
+#include <cmath>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/json_lines.h"
+#include "io/toml_config.h"
+#include "train/checkpoint.h"
+#include "train/memory_use.h"
+#include "train/run_folder.h"
+#include "train/sampler.h"
+#include "train/step_profile.h"
+
+namespace twill {
+namespace {
+
+bool due(std::int64_t step, std::int64_t every, std::int64_t last) {
+  return step == last || (every > 0 && step % every == 0);
+}
+
+// A resumed run must be the run it was. Fields that decide what is learnt may not change.
+void require_same_run(RunConfig saved, RunConfig wanted, const std::string& run) {
+  for (const FieldDifference& difference : differences(saved, wanted))
+    require(difference.on_resume == OnResume::kFree,
+            "cannot resume {} with {} = {}: it was started with {}; leave the key out, or start a "
+            "new run",
+            run, difference.key, difference.wanted, difference.saved);
+}
+
+RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
+                         std::int64_t tokenizer_vocab) {
+  const RunConfig saved = resolved(folder.read_config(), tokenizer_vocab);
+  RunConfig wanted = request.config_file.empty()
+                         ? folder.read_config(request.overrides)
+                         : read_run_config(request.config_file, request.overrides);
+  if (wanted.data.hash.empty()) wanted.data.hash = saved.data.hash;
+  wanted = resolved(wanted, tokenizer_vocab);
+  require_same_run(saved, wanted, folder.path());
+  wanted.run = saved.run;
+  return wanted;
+}
+
+// One run in one process: the objects in the order they depend on each other.
+class Run {
+ public:
+  Run(const TrainRequest& request, TrainingListener& listener, const std::atomic<bool>& stop)
+      : listener_(listener), stop_(stop) {
+    const std::string runs_dir = read_run_config(request.config_file, request.overrides).run.dir;
+    if (!request.resume.empty()) folder_.emplace(RunFolder::open(request.resume, runs_dir));
+    RunConfig config =
+        folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
+    tokenizer_ = make_tokenizer(config.data.tokenizer);
+    config = folder_ ? resumed_config(request, *folder_, tokenizer_->vocab_size())
+                     : resolved(config, tokenizer_->vocab_size());
+    corpus_ = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+    config.data.hash = corpus_.hash;
+    context_.emplace(table_for(config.device), static_cast<int>(config.threads));
+    trainer_.emplace(*context_, config, corpus_);
+  }
+
+  Outcome execute() {
+    prepare();
+    while (trainer_->progress().step < config().train.steps) {
+      if (stop_) return interrupted();
+      one_step();
+    }
+    if (config().log.sample_tokens > 0) show_sample();
+    listener_.on_end(/*interrupted=*/false);
+    return Outcome::kDone;
+  }
+
+ private:
+  const RunConfig& config() const { return trainer_->config(); }
+
+  void prepare() {
+    const bool is_new = !folder_;
+    if (is_new) folder_.emplace(RunFolder::create(config()));
+    const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
+    listener_.on_begin(config(), facts(checkpoint));
+    // Saved at once, so that a run killed before its first checkpoint can be started again.
+    save_config();
+    trainer_->begin();
+    if (!checkpoint.empty()) load_checkpoint(checkpoint, *trainer_);
+    saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
+    JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
+    metrics_.emplace(folder_->metrics_file());
+    if (checkpoint.empty()) evaluate();
+  }
+
+  RunFacts facts(const std::string& checkpoint) const {
+    std::vector<MemoryLine> memory = trainer_->memory_table();
+    memory.push_back({"program and corpus", resident_bytes()});
+    return {.folder = folder_->path(),
+            .resumed_from = checkpoint,
+            .backend = context_->kernels().name,
+            .num_threads = context_->device().num_threads,
+            .num_parameters = num_parameters(config().model),
+            .train_tokens = static_cast<std::int64_t>(corpus_.train.size()),
+            .validation_tokens = static_cast<std::int64_t>(corpus_.validation.size()),
+            .memory = std::move(memory)};
+  }
+
+  void save_config() {
+    RunConfig copy = config();
+    copy.run.name = folder_->name();
+    write_file(folder_->config_file(), write_toml(copy));
+  }
+
+  void one_step() {
+    const Progress before = trainer_->progress();
+    const bool first = !floor_;
+    StepProfile profile;
+    if (first) context_->observer = &profile;
+    const StepResult result = trainer_->step();
+    context_->observer = nullptr;
+    if (!result.finite && config().train.on_nonfinite == "stop") stop_at(before, result);
+    record(result);
+    if (first) floor_ = floor_seconds(profile.measure_products(*context_, 1, false));
+    if (due(result.step, config().eval.every, config().train.steps)) evaluate();
+    if (due(result.step, config().checkpoint.every, config().train.steps)) save();
+  }
+
+  void record(const StepResult& result) {
+    const auto tokens =
+        static_cast<double>(config().accumulation() * config().micro_batch_tokens());
+    metrics_->append(JsonLine()
+                         .add("step", result.step)
+                         .add("tokens", result.tokens)
+                         .add("loss", result.loss)
+                         .add("lr", result.lr)
+                         .add("grad_norm", result.grad_norm)
+                         .add("tokens_per_s", tokens / result.seconds));
+    listener_.on_step(result, floor_.value_or(0.0) / result.seconds);
+  }
+
+  void evaluate() {
+    const double loss = trainer_->evaluate();
+    metrics_->append(JsonLine().add("step", trainer_->progress().step).add("val_loss", loss));
+    listener_.on_evaluation(trainer_->progress().step, loss);
+  }
+
+  void save() {
+    // Metrics first: a checkpoint never knows steps that the metrics have lost.
+    metrics_->flush_to_disk();
+    const std::string path =
+        save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
+    saved_step_ = trainer_->progress().step;
+    listener_.on_checkpoint(path);
+  }
+
+  Outcome interrupted() {
+    if (saved_step_ != trainer_->progress().step) save();
+    listener_.on_end(/*interrupted=*/true);
+    return Outcome::kInterrupted;
+  }
+
+  // The update was not applied, so the state in front of this step is intact: save that.
+  [[noreturn]] void stop_at(const Progress& before, const StepResult& result) {
+    trainer_->progress() = before;
+    if (saved_step_ != before.step) save();
+    fail(
+        "step {}: the {} is not finite; the state before it is saved in {}; lower optimizer.lr in "
+        "a "
+        "new run, or go on with --resume {} train.on_nonfinite=skip",
+        result.step, std::isfinite(result.loss) ? "gradient" : "loss", folder_->checkpoint(),
+        folder_->name());
+  }
+
+  void show_sample() {
+    listener_.on_sample_begin();
+    sample(*context_, trainer_->model(), *tokenizer_, "",
+           {.tokens = config().log.sample_tokens,
+            .seed = static_cast<std::uint64_t>(config().train.seed)},
+           [this](std::string_view text) { listener_.on_sample(text); });
+  }
+
+  TrainingListener& listener_;
+  const std::atomic<bool>& stop_;
+  std::optional<RunFolder> folder_;
+  std::unique_ptr<Tokenizer> tokenizer_;
+  Corpus corpus_;
+  std::optional<Context> context_;
+  std::optional<Trainer> trainer_;
+  std::optional<JsonLinesFile> metrics_;
+  std::optional<double> floor_;  // seconds
+  std::int64_t saved_step_ = -1;
+};
+
+}  // namespace
+
+Outcome run_training(const TrainRequest& request, TrainingListener& listener,
+                     const std::atomic<bool>& stop) {
+  return Run(request, listener, stop).execute();
+}
+
+const KernelTable& table_for(const std::string& device) {
+  return device == "reference" ? reference_table() : cpu_table();
+}
+
+}  // namespace twill

@@ -1,0 +1,59 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole run: from a config or a folder to a folder with checkpoints. Shows nothing itself: it
+// tells its listener.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/builder.h"
+#include "train/run_config.h"
+#include "train/trainer.h"
+
+namespace twill {
+
+struct TrainRequest {
+  std::string config_file;             // may be empty
+  std::vector<std::string> overrides;  // key=value
+  std::string resume;                  // a run or one of its checkpoints; empty starts a new run
+};
+
+// What is known before the first step.
+struct RunFacts {
+  std::string folder;
+  std::string resumed_from;  // empty for a new run
+  std::string backend;
+  int num_threads = 1;
+  std::int64_t num_parameters = 0;
+  std::int64_t train_tokens = 0;
+  std::int64_t validation_tokens = 0;
+  std::vector<MemoryLine> memory;
+};
+
+class TrainingListener {
+ public:
+  virtual ~TrainingListener() = default;
+  virtual void on_begin(const RunConfig&, const RunFacts&) {}
+  // `floor_share` is the GEMM floor divided by the time of the step, 0 while unknown.
+  virtual void on_step(const StepResult&, double /*floor_share*/) {}
+  virtual void on_evaluation(std::int64_t /*step*/, double /*validation_loss*/) {}
+  virtual void on_checkpoint(const std::string& /*path*/) {}
+  virtual void on_sample_begin() {}
+  virtual void on_sample(std::string_view /*text*/) {}
+  virtual void on_end(bool /*interrupted*/) {}
+};
+
+enum class Outcome { kDone, kInterrupted };
+
+// Trains until the config's last step, or until `stop` is set: then it saves and returns. Throws
+// twill::Error when the user can do something about it; what was saved stays usable.
+Outcome run_training(const TrainRequest& request, TrainingListener& listener,
+                     const std::atomic<bool>& stop);
+
+// The kernel table that a config's device means.
+const KernelTable& table_for(const std::string& device);
+
+}  // namespace twill
