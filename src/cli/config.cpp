@@ -1,0 +1,25 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "cli/words.h"
+#include "data/tokenizer.h"
+#include "io/toml_config.h"
+#include "train/run_config.h"
+
+namespace twill::cli {
+
+int run_config(const ConfigCommand& command) {
+  const Words words = split_words(command.words);
+  RunConfig config = read_run_config(words.config_file, words.overrides);
+  config = resolved(config, make_tokenizer(config.data.tokenizer)->vocab_size());
+  fmt::print("{}", write_toml(config));
+  return kDone;
+}
+
+std::string config_help() {
+  return "Keys of a config file, and of key=value pairs on the command line.\n\n" +
+         describe_fields(RunConfig());
+}
+
+}  // namespace twill::cli

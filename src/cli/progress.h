@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a person sees of a training run: on a terminal one line that moves, elsewhere plain lines.
+#pragma once
+
+#include <chrono>
+#include <string>
+
+#include "train/training_run.h"
+
+namespace twill::cli {
+
+class ProgressView : public TrainingListener {
+ public:
+  explicit ProgressView(bool terminal) : terminal_(terminal) {}
+
+  void on_begin(const RunConfig& config, const RunFacts& facts) override;
+  void on_step(const StepResult& result, double floor_share) override;
+  void on_evaluation(std::int64_t step, double validation_loss) override;
+  void on_checkpoint(const std::string& path) override;
+  void on_sample_begin() override;
+  void on_sample(std::string_view text) override;
+  void on_end(bool interrupted) override;
+
+ private:
+  std::string step_line(const StepResult& result, double floor_share) const;
+  double seconds_left(std::int64_t step) const;
+  // Puts a lasting line above the moving one.
+  void print_line(const std::string& line);
+
+  bool terminal_;
+  bool moving_ = false;
+  std::string folder_;
+  std::string checkpoint_;
+  std::int64_t steps_ = 0;
+  std::int64_t first_step_ = 0;
+  std::int64_t last_step_ = 0;
+  std::int64_t step_tokens_ = 0;
+  std::int64_t log_every_ = 1;
+  double step_seconds_ = 0.0;  // smoothed
+  double first_validation_ = 0.0;
+  double last_validation_ = 0.0;
+  bool validated_ = false;
+  std::chrono::steady_clock::time_point started_;
+};
+
+}  // namespace twill::cli

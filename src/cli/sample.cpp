@@ -1,0 +1,29 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <cstdio>
+
+#include <fmt/format.h>
+
+#include "cli/commands.h"
+#include "train/run_folder.h"
+#include "train/sampler.h"
+#include "train/trained_model.h"
+
+namespace twill::cli {
+
+int run_sample(const SampleCommand& command) {
+  const RunFolder folder = RunFolder::open(command.run, command.runs_dir);
+  TrainedModel trained(folder, folder.read_config(), /*max_batch=*/1);
+  fmt::print("{}", command.prompt);
+  sample(trained.context(), trained.model(), trained.tokenizer(), command.prompt,
+         {.tokens = command.tokens,
+          .temperature = command.temperature,
+          .seed = static_cast<std::uint64_t>(command.seed)},
+         [](std::string_view text) {
+           fmt::print("{}", text);
+           std::fflush(stdout);
+         });
+  fmt::print("\n");
+  return kDone;
+}
+
+}  // namespace twill::cli

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// Numbers as people read them.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+#include "nn/builder.h"
+
+namespace twill::cli {
+
+std::string format_bytes(std::int64_t bytes);                     // 1.25 GiB
+std::string format_count(double count);                           // 124 M, 25.3 k
+std::string format_duration(double seconds);                      // 1:02:03, 4:05
+std::string format_memory(const std::vector<MemoryLine>& table);  // one line per region and the sum
+
+}  // namespace twill::cli
