@@ -1,0 +1,301 @@
+#!/bin/sh
+# SPDX-License-Identifier: Apache-2.0
+#
+# Tries the launcher on a toy project of its own: one line per check, exit 1 when one fails.
+# Nothing is installed: where a package must be missing, the launcher is given a PATH without apt
+# or without the tool. Usage: launcher_test.sh [PATH OF THE LAUNCHER]
+
+set -u
+export LC_ALL=C.UTF-8
+unset TWILL_PRESET TWILL_WERROR CDPATH CXX CXXFLAGS LDFLAGS NINJA_STATUS
+
+launcher=$(readlink -f -- "${1:-$(dirname -- "$0")/../../twill}")
+work=$(mktemp -d)
+trap 'rm -rf -- "$work"' EXIT
+trap 'exit 130' INT TERM
+failures=0
+
+pass() { printf 'ok    %s\n' "$1"; }
+fail() {
+  printf 'FAIL  %s\n' "$1"
+  sed 's/^/      | /' "$work/out" "$work/err"
+  failures=$((failures + 1))
+}
+check() { # NAME CONDITION…
+  check_name=$1
+  shift
+  if "$@"; then pass "$check_name"; else fail "$check_name"; fi
+}
+
+# Runs a command and keeps status, stdout and stderr. Standard input is a file, never a terminal.
+run() {
+  "$@" >"$work/out" 2>"$work/err" </dev/null
+  status=$?
+}
+exits() { [ "$status" = "$1" ]; }
+out_has() { grep -qF -- "$1" "$work/out"; }
+err_has() { grep -qF -- "$1" "$work/err"; }
+err_lacks() { ! err_has "$1"; }
+
+# --- a toy Twill ---------------------------------------------------------------------------------
+
+make_project() {
+  mkdir -p "$1/tools"
+  cp "$launcher" "$1/twill"
+  cat >"$1/CMakePresets.json" <<'PRESETS'
+{
+  "version": 6,
+  "configurePresets": [
+    {
+      "name": "release",
+      "generator": "Ninja",
+      "binaryDir": "${sourceDir}/build/${presetName}",
+      "cacheVariables": { "TWILL_BUILD_TESTS": "OFF", "TWILL_BUILD_BENCH": "OFF" }
+    },
+    { "name": "ci", "inherits": "release", "cacheVariables": { "TWILL_BUILD_TESTS": "ON" } }
+  ]
+}
+PRESETS
+  cat >"$1/CMakeLists.txt" <<'LISTS'
+cmake_minimum_required(VERSION 3.25)
+project(toy LANGUAGES CXX)
+option(TWILL_BUILD_TESTS "" OFF)
+option(TWILL_BUILD_BENCH "" OFF)
+set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
+if(EXISTS ${CMAKE_SOURCE_DIR}/needs_a_library)
+  find_package(NoSuchLibrary REQUIRED)
+endif()
+add_executable(twill main.cpp)
+if(TWILL_BUILD_TESTS)
+  enable_testing()
+  add_executable(twill_tests EXCLUDE_FROM_ALL main.cpp)
+  add_test(NAME Toy.Passes COMMAND twill_tests)
+  add_test(NAME Toy.Fails COMMAND twill_tests fail)
+endif()
+if(TWILL_BUILD_BENCH)
+  if(NOT EXISTS ${CMAKE_SOURCE_DIR}/has_benchmark)
+    message(FATAL_ERROR "no benchmark library")
+  endif()
+  add_executable(twill_bench EXCLUDE_FROM_ALL main.cpp)
+endif()
+LISTS
+  cat >"$1/main.cpp" <<'MAIN'
+#include <cstdio>
+#include <cstring>
+int main(int argc, char** argv) {
+  for (int i = 1; i < argc; ++i) std::printf("<%s>", argv[i]);
+  std::puts(" version 1");
+  if (argc > 1 && std::strcmp(argv[1], "seven") == 0) return 7;
+  if (argc > 1 && std::strcmp(argv[1], "echo") == 0)
+    for (int c = std::getchar(); c != EOF; c = std::getchar()) std::putchar(c);
+  return argc > 1 && std::strcmp(argv[1], "fail") == 0;
+}
+MAIN
+  cat >"$1/tools/lint.sh" <<'LINT'
+#!/bin/sh
+echo "linted $*"
+LINT
+  chmod +x "$1/twill" "$1/tools/lint.sh"
+}
+
+# A folder of links to every command but the ones named: a PATH that lacks them.
+make_path_without() {
+  lean=$1
+  shift
+  rm -rf -- "$lean"
+  mkdir -p "$lean"
+  for folder in /usr/local/sbin /usr/local/bin /usr/sbin /usr/bin /sbin /bin; do
+    [ ! -d "$folder" ] || ln -s "$folder"/* "$lean" 2>/dev/null
+  done
+  for name; do rm -f -- "$lean/$name"; done
+}
+
+project="$work/a project with spaces"
+make_project "$project"
+printf 'do not eat me\n' >"$work/stdin"
+
+# --- the binary ----------------------------------------------------------------------------------
+
+run "$project/twill" train 'two words' '' '*' "it's" -x
+check 'first use configures, builds and runs' exits 0
+check 'arguments arrive untouched' out_has "<train><two words><><*><it's><-x> version 1"
+check 'the first build is told on standard error' err_has 'building twill'
+check 'the time of the first build is kept' test -s "$project/build/release/.build_seconds"
+
+begin=$(date +%s%N)
+run "$project/twill" train
+check 'nothing to do: silent' test ! -s "$work/err"
+took=$((($(date +%s%N) - begin) / 1000000))
+check "nothing to do: under one second ($took ms)" test "$took" -lt 1000
+
+run "$project/twill"
+check 'no arguments stay no arguments' out_has ' version 1'
+run "$project/twill" seven
+check "the binary's exit code is passed on" exits 7
+
+mkdir -p "$work/else where"
+ln -s "$project/twill" "$work/else where/link to twill"
+run sh -c 'cd "$1" && exec "./link to twill" here' sh "$work/else where"
+check 'through a link, from another folder' out_has '<here> version 1'
+run sh -c 'cd "$1" && PATH="$2:$PATH" && exec twill here' sh "$work/else where" "$project"
+check 'found in the PATH' out_has '<here> version 1'
+run sh -c 'cd "$1" && exec sh twill here' sh "$project"
+check 'as an argument of sh' out_has '<here> version 1'
+
+sed -i 's/version 1/version 2/' "$project/main.cpp"
+run "$project/twill" train
+check 'a changed source is built again' out_has 'version 2'
+
+sed -i 's/version 2");/version 3") broken;/' "$project/main.cpp"
+run "$project/twill" train
+check 'a broken source: exit 1' exits 1
+check "a broken source: the compiler's words" err_has 'error: expected'
+check 'a broken source: the old binary is not run' test ! -s "$work/out"
+sed -i 's/version 3") broken;/version 3");/' "$project/main.cpp"
+
+run sh -c '"$1" echo <"$2"' sh "$project/twill" "$work/stdin"
+check 'standard input is left for the binary' out_has 'do not eat me'
+
+sed -i 's/version 3/version 4/' "$project/main.cpp"
+(cd "$work" && exec "$project/twill" first) >"$work/one" 2>&1 &
+one=$!
+(cd "$work" && exec "$project/twill" second) >"$work/two" 2>&1 &
+two=$!
+wait "$one" && wait "$two"
+status=$?
+cat "$work/one" "$work/two" >"$work/out"
+check 'two at the same time: both run' exits 0
+check 'two at the same time: the first is right' grep -qF '<first> version 4' "$work/one"
+check 'two at the same time: the second is right' grep -qF '<second> version 4' "$work/two"
+
+moved="$work/moved"
+cp -R "$project" "$moved"
+sed -i 's/version 4/version 5/' "$moved/main.cpp"
+run "$moved/twill" train
+check 'a copied folder is configured again' out_has 'version 5'
+run "$project/twill" train
+check 'the original is left alone' out_has 'version 4'
+
+if command -v script >/dev/null; then
+  sed -i 's/version 4/version 6/' "$project/main.cpp"
+  run env TERM=xterm script -qec "'$project/twill' train" /dev/null
+  check 'on a terminal: a line that updates' out_has 'building twill ['
+  check 'on a terminal: runs' out_has 'version 6'
+fi
+
+# --- test, lint, bench ---------------------------------------------------------------------------
+
+run "$project/twill" test Passes
+check 'test FILTER: the chosen test passes' exits 0
+run "$project/twill" test
+check 'test: a failing test is exit 1' exits 1
+run "$project/twill" test NoSuchTest
+check 'test FILTER without a match: exit 2' exits 2
+run "$project/twill" test --list
+check 'test --list names the tests' test "$(cat "$work/out")" = "$(printf 'Toy.Passes\nToy.Fails')"
+run "$project/twill" test --wrong
+check 'test with a wrong option: exit 2' exits 2
+run "$project/twill" train
+check 'after test nothing is built again' test ! -s "$work/err"
+check 'after test the option stays' grep -q '^TWILL_BUILD_TESTS:BOOL=ON' \
+  "$project/build/release/CMakeCache.txt"
+run env TWILL_PRESET=ci "$project/twill" test Passes
+check 'TWILL_PRESET: another folder' test -x "$project/build/ci/bin/twill_tests"
+run env TWILL_PRESET=none "$project/twill" train
+check 'TWILL_PRESET unknown: exit 2' exits 2
+
+run "$project/twill" lint format house
+check 'lint runs the lint script' out_has 'linted format house'
+
+run "$project/twill" bench step 'x y'
+check 'bench step belongs to the binary' out_has '<bench><step><x y>'
+touch "$project/has_benchmark"
+run "$project/twill" bench op 'gemm/.*' --benchmark_repetitions=2
+check 'bench op runs twill_bench' out_has '<--benchmark_filter=gemm/.*><--benchmark_repetitions=2>'
+rm "$project/has_benchmark"
+run "$moved/twill" bench op
+check 'bench op without its library fails' test "$status" -ne 0
+run "$moved/twill" train
+check 'bench op without its library harms nothing' out_has 'version 5'
+
+# --- what is missing -----------------------------------------------------------------------------
+
+poor="$work/poor"
+make_project "$poor"
+make_path_without "$work/bin" apt-get sudo ninja python3 xxd
+run env PATH="$work/bin" "$poor/twill" train
+check 'no ninja, no apt: exit 2' exits 2
+check 'no ninja, no apt: named' err_has 'missing: ninja-build'
+
+make_path_without "$work/bin" python3 xxd sudo
+run env PATH="$work/bin" "$poor/twill" train
+check 'python3, xxd and sudo are not needed' out_has '<train> version 1'
+
+# An apt that installs ninja and writes down what it was asked; a sudo that grants everything.
+make_generous_path() {
+  make_path_without "$work/bin" ninja sudo apt-get
+  cat >"$work/bin/apt-get" <<APT
+#!/bin/sh
+echo "\$DEBIAN_FRONTEND: \$*" >>"$work/apt"
+case "\$*" in *' install '*) ln -s "$(command -v ninja)" "$work/bin/ninja" ;; esac
+APT
+  cat >"$work/bin/sudo" <<SUDO
+#!/bin/sh
+echo "sudo: \$*" >>"$work/apt"
+[ "\$1" = -n ] && shift && exec "\$@"
+SUDO
+  chmod +x "$work/bin/apt-get" "$work/bin/sudo"
+  : >"$work/apt"
+  chmod a+w "$work/bin" "$work/apt"
+}
+
+rm -rf "$poor/build"
+make_generous_path
+run env PATH="$work/bin" "$poor/twill" train
+cat "$work/apt" >>"$work/out"
+check 'with apt: what is missing is said' err_has 'missing: ninja-build'
+check 'with apt: installs and goes on' out_has '<train> version 1'
+check 'with apt: update comes first' \
+  grep -q 'noninteractive: .* update$' "$work/apt"
+check 'with apt: only what is missing, without a question' \
+  grep -q 'noninteractive: .* -y .* install --no-install-recommends ninja-build$' "$work/apt"
+
+if [ "$(id -u)" = 0 ] && command -v setpriv >/dev/null; then
+  rm -rf "$poor/build"
+  chmod 755 "$work" && chmod -R a+rX "$poor" && mkdir "$poor/build" && chmod 777 "$poor/build"
+  make_path_without "$work/bin" ninja sudo
+  run setpriv --reuid 65534 --regid 65534 --clear-groups \
+    env PATH="$work/bin" "$poor/twill" train
+  check 'not root, no sudo: exit 2' exits 2
+  check 'not root, no sudo: the one command' \
+    err_has 'apt-get install --no-install-recommends ninja-build'
+
+  make_generous_path
+  run setpriv --reuid 65534 --regid 65534 --clear-groups \
+    env PATH="$work/bin" "$poor/twill" train
+  check 'not root, sudo: installs and goes on' out_has '<train> version 1'
+  check 'not root, sudo: never asks for a password' grep -q '^sudo: -n env ' "$work/apt"
+
+  rm -rf "$poor/build/release"
+  run setpriv --reuid 65534 --regid 65534 --clear-groups "$poor/twill" train
+  check 'not root: builds when nothing is missing' out_has '<train> version 1'
+  run "$poor/twill" train
+  chmod -R go-w "$poor/build" && chown -R 0:0 "$poor/build"
+  run setpriv --reuid 65534 --regid 65534 --clear-groups "$poor/twill" train
+  check 'read-only: the binary that is there is used' out_has '<train> version 1'
+  check 'read-only: and this is said' err_has 'cannot write'
+fi
+
+touch "$poor/needs_a_library"
+make_path_without "$work/bin" apt-get sudo dpkg-query
+rm -rf "$poor/build"
+run env PATH="$work/bin" "$poor/twill" train
+check 'no dpkg, a library is missing: exit 2' exits 2
+check "no dpkg, a library is missing: cmake's words" err_has 'NoSuchLibrary'
+check 'no dpkg, a library is missing: the packages' err_has 'libfmt-dev'
+
+if [ "$failures" -gt 0 ]; then
+  printf 'launcher: %d checks failed\n' "$failures"
+  exit 1
+fi
+printf 'launcher: all checks passed\n'
