@@ -1,0 +1,165 @@
+// SPDX-License-Identifier: Apache-2.0
+// The commands and their exit codes, from outside.
+#include <csignal>
+#include <filesystem>
+#include <thread>
+
+#include <gtest/gtest.h>
+
+#include "cli/process.h"
+#include "io/temp_dir.h"
+#include "train/tiny_run.h"
+
+namespace twill {
+namespace {
+
+class Command : public testing::Test {
+ protected:
+  ProcessResult twill(const std::vector<std::string>& arguments) const {
+    return run_twill(arguments, {.folder = dir_.path()});
+  }
+  std::vector<std::string> train(std::vector<std::string> more = {}) const {
+    std::vector<std::string> words{"train"};
+    for (const std::string& setting : tiny_settings(more)) words.push_back(setting);
+    return words;
+  }
+
+  TempDir dir_;
+};
+
+void expect_contains(const std::string& text, const std::string& part) {
+  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\ngot: " << text;
+}
+
+TEST_F(Command, TrainsEvaluatesAndSamples) {
+  const ProcessResult trained = twill(train({"log.sample_tokens=20"}));
+  ASSERT_EQ(trained.exit_code, 0) << trained.err;
+  expect_contains(trained.out, "step 12/12");
+  expect_contains(trained.out, "a sample of what it writes now:");
+
+  const ProcessResult evaluated = twill({"eval", "gpt-001"});
+  EXPECT_EQ(evaluated.exit_code, 0) << evaluated.err;
+  expect_contains(evaluated.out, "step           12");
+  expect_contains(evaluated.out, "bits per byte");
+
+  const std::vector<std::string> words{"sample", "gpt-001", "--prompt", "Once",          "--tokens",
+                                       "30",     "--seed",  "4",        "--temperature", "1.5"};
+  const ProcessResult sampled = twill(words);
+  EXPECT_EQ(sampled.exit_code, 0) << sampled.err;
+  EXPECT_TRUE(sampled.out.starts_with("Once"));
+  EXPECT_EQ(sampled.out.size(), 4u + 30u + 1u);
+  EXPECT_EQ(twill(words).out, sampled.out) << "the same seed writes the same text";
+}
+
+// The evaluation of a finished run is the last line of its metrics, to the digit.
+TEST_F(Command, EvalEqualsTheLastEvaluationOfTheRun) {
+  ASSERT_EQ(twill(train()).exit_code, 0);
+  const std::string metrics = content_of(dir_ / "runs/gpt-001/metrics.jsonl");
+  const double logged = std::stod(metrics.substr(metrics.rfind("\"val_loss\":") + 11));
+  const std::string out = twill({"eval", "runs/gpt-001"}).out;
+  const double evaluated = std::stod(out.substr(out.find("val_loss") + 8));
+  EXPECT_NEAR(evaluated, logged, 5e-7) << "printed with six decimals";
+  EXPECT_NE(twill({"eval", "gpt-001", "eval.windows=2"}).out, out);
+}
+
+TEST_F(Command, ConfigPrintsWhatItReadsBack) {
+  const ProcessResult first = twill({"config", "model=tiny-llama", "train.steps=7"});
+  ASSERT_EQ(first.exit_code, 0) << first.err;
+  expect_contains(first.out, "steps = 7");
+  dir_.write("again.toml", first.out);
+  EXPECT_EQ(twill({"config", "again.toml"}).out, first.out);
+}
+
+TEST_F(Command, ConfigHelpExplainsEveryKey) {
+  const std::string help = twill({"config", "--help"}).out;
+  for (const char* key : {"run.name", "run.dir", "train.steps", "train.seed", "checkpoint.every",
+                          "model.name", "model.ffn.activation", "recipe.name", "device",
+                          "data.train", "train.on_nonfinite", "optimizer.group"})
+    expect_contains(help, key);
+}
+
+TEST_F(Command, InfoNamesTheBackends) {
+  const ProcessResult info = twill({"info"});
+  EXPECT_EQ(info.exit_code, 0);
+  expect_contains(info.out, "backend     cpu");
+  expect_contains(info.out, "backend     reference");
+}
+
+TEST_F(Command, BenchStepShowsWhereTheTimeGoes) {
+  const ProcessResult bench = twill({"bench", "step", "model.layers=1", "model.width=32",
+                                     "model.context=32", "--steps", "2", "--json", "bench.json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_contains(bench.out, "attention_backward");
+  expect_contains(bench.out, "step / floor");
+  expect_contains(content_of(dir_ / "bench.json"), "\"step_over_floor\":");
+  const ProcessResult unknown = twill({"bench", "lunch"});
+  EXPECT_EQ(unknown.exit_code, 2);
+  expect_contains(unknown.err, "unknown benchmark 'lunch'; expected step");
+}
+
+TEST_F(Command, HelpAndVersion) {
+  EXPECT_EQ(twill({}).exit_code, 0);
+  expect_contains(twill({"--help"}).out, "train");
+  expect_contains(twill({"--version"}).out, "twill 0.");
+}
+
+TEST_F(Command, UnknownWordsNameTheNearest) {
+  const ProcessResult command = twill({"trian"});
+  EXPECT_EQ(command.exit_code, 2);
+  expect_contains(command.err, "twill: unknown word 'trian'; did you mean 'train'?");
+  const ProcessResult option = twill({"sample", "x", "--prompd", "a"});
+  EXPECT_EQ(option.exit_code, 2);
+  expect_contains(option.err, "unknown word '--prompd'; did you mean '--prompt'?");
+}
+
+TEST_F(Command, TheFirstSignalSavesAndExits130) {
+  for (const int number : {SIGINT, SIGTERM}) {
+    const std::string name = "signal-" + std::to_string(number);
+    Process process(train({"run.name=" + name, "train.steps=1000000", "checkpoint.every=0"}),
+                    {.folder = dir_.path()});
+    const std::string metrics = dir_ / ("runs/" + name + "/metrics.jsonl");
+    while (process.running() && content_of(metrics).find("\"loss\"") == std::string::npos)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    process.signal(number);
+    const ProcessResult result = process.wait();
+    EXPECT_EQ(result.exit_code, 130) << result.err;
+    expect_contains(result.out, "go on with   twill train --resume runs/" + name);
+    EXPECT_TRUE(std::filesystem::exists(dir_ / ("runs/" + name + "/checkpoints")));
+  }
+}
+
+// kill -9 at random moments, resume, compare. tools/kill_and_resume.sh does twenty rounds.
+TEST_F(Command, KilledAndResumedEqualsUninterrupted) {
+  const std::vector<std::string> long_run{"train.steps=60", "checkpoint.every=7", "eval.every=9"};
+  const auto named = [&](const std::string& name) {
+    std::vector<std::string> more = long_run;
+    more.push_back("run.name=" + name);
+    return train(more);
+  };
+  ASSERT_EQ(twill(named("whole")).exit_code, 0);
+  int kills = 0;
+  {
+    Process first(named("killed"), {.folder = dir_.path()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    kills += first.running() ? 1 : 0;
+    first.signal(SIGKILL);
+    first.wait();
+  }
+  for (int round = 0; round < 6; ++round) {
+    Process next({"train", "--resume", "killed"}, {.folder = dir_.path()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(40 + 23 * round));
+    kills += next.running() ? 1 : 0;
+    next.signal(SIGKILL);
+    next.wait();
+  }
+  const ProcessResult last = twill({"train", "--resume", "killed"});
+  ASSERT_EQ(last.exit_code, 0) << last.err;
+  EXPECT_GT(kills, 0);
+  const std::string end = "/checkpoints/step-00000060/";
+  for (const char* file : {"model.safetensors", "state.safetensors"})
+    EXPECT_EQ(content_of(dir_ / ("runs/whole" + end + file)),
+              content_of(dir_ / ("runs/killed" + end + file)));
+}
+
+}  // namespace
+}  // namespace twill

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+// The twill binary as a person starts it.
+#pragma once
+
+#include <sys/types.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace twill {
+
+struct ProcessResult {
+  int exit_code = -1;  // 128 + signal when killed
+  std::string out;
+  std::string err;
+};
+
+struct ProcessOptions {
+  std::string folder = {};           // where it runs
+  std::int64_t max_file_bytes = -1;  // a disk that is full beyond this size
+  bool unprivileged = false;         // as root: gives up root first, so that permissions count
+};
+
+// A running twill. Its output goes to files in `folder`.
+class Process {
+ public:
+  Process(const std::vector<std::string>& arguments, const ProcessOptions& options);
+  ~Process();
+  Process(const Process&) = delete;
+  Process& operator=(const Process&) = delete;
+
+  void signal(int number) const;
+  bool running();
+  ProcessResult wait();
+
+ private:
+  std::string out_file_, err_file_;
+  pid_t pid_ = -1;
+  int status_ = -1;
+  bool ended_ = false;
+};
+
+ProcessResult run_twill(const std::vector<std::string>& arguments, const ProcessOptions& options);
+
+}  // namespace twill

@@ -1,0 +1,140 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/checkpoint.h"
+
+#include <filesystem>
+#include <fstream>
+
+#include <gtest/gtest.h>
+
+#include "io/temp_dir.h"
+#include "support/expect_error.h"
+#include "train/tiny_run.h"
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+void flip_byte(const std::string& path, std::int64_t from_end) {
+  std::fstream file(path, std::ios::in | std::ios::out | std::ios::binary);
+  file.seekg(-from_end, std::ios::end);
+  const char byte = static_cast<char>(file.get() ^ 0x10);
+  file.seekp(-from_end, std::ios::end);
+  file.put(byte);
+}
+
+TEST(Checkpoint, ResumesToTheBit) {
+  const TempDir dir;
+  TinyTrainer whole({"model.dropout=0.1"}), first({"model.dropout=0.1"}),
+      second({"model.dropout=0.1"});
+  const std::vector<double> losses = whole.losses(10);
+  first.losses(6);
+  load_checkpoint(save_checkpoint(dir.path(), first.trainer, 3), second.trainer);
+  EXPECT_EQ(second.trainer.progress(), first.trainer.progress());
+  EXPECT_EQ(second.losses(4), std::vector<double>(losses.begin() + 6, losses.end()));
+  EXPECT_EQ(second.weights(), whole.weights());
+}
+
+TEST(Checkpoint, EqualStatesAreEqualBytes) {
+  const TempDir dir;
+  TinyTrainer a, b({"run.name=other", "checkpoint.every=7"});
+  a.losses(3);
+  b.losses(3);
+  const std::string path_a = save_checkpoint(dir / "a", a.trainer, 1);
+  const std::string path_b = save_checkpoint(dir / "b", b.trainer, 1);
+  for (const char* file : {"/model.safetensors", "/state.safetensors"})
+    EXPECT_EQ(content_of(path_a + file), content_of(path_b + file));
+}
+
+TEST(Checkpoint, KeepsTheNewest) {
+  const TempDir dir;
+  TinyTrainer tiny;
+  for (int i = 0; i < 4; ++i) {
+    tiny.losses(1);
+    save_checkpoint(dir.path(), tiny.trainer, 2);
+  }
+  const std::vector<std::string> left = list_checkpoints(dir.path());
+  ASSERT_EQ(left.size(), 2u);
+  EXPECT_EQ(step_of(left[0]), 3);
+  EXPECT_EQ(step_of(left[1]), 4);
+  EXPECT_EQ(dir.num_entries(), 2u) << "no temporaries stay behind";
+}
+
+TEST(Checkpoint, WeightsAreUsableAlone) {
+  const TempDir dir;
+  TinyTrainer tiny;
+  tiny.losses(2);
+  const std::string path = save_checkpoint(dir.path(), tiny.trainer, 1);
+  fs::remove(path + "/state.safetensors");
+  const ModelConfig config = load_model_config(path);
+  EXPECT_EQ(config.width, 16);
+  Builder builder(tiny.context, {.training = false, .max_batch = 4, .max_time = 16});
+  Decoder model(builder, config);
+  builder.commit();
+  load_weights(path, builder);
+  for (std::size_t i = 0; i < builder.parameters().size(); ++i)
+    EXPECT_EQ(builder.parameters()[i].value.as<float>()[0],
+              tiny.trainer.builder().parameters()[i].value.as<float>()[0]);
+}
+
+class DamagedCheckpoint : public testing::Test {
+ protected:
+  void SetUp() override {
+    tiny_.losses(2);
+    good_ = save_checkpoint(dir_.path(), tiny_.trainer, 9);
+    tiny_.losses(1);
+    bad_ = save_checkpoint(dir_.path(), tiny_.trainer, 9);
+  }
+  // The newest checkpoint is refused with `part`, the previous one is named and loads.
+  void expect_refused(const std::string& part) {
+    TinyTrainer fresh;
+    expect_error([&] { load_checkpoint(bad_, fresh.trainer); }, part);
+    expect_error([&] { load_checkpoint(bad_, fresh.trainer); },
+                 "the previous good checkpoint is " + good_);
+    load_checkpoint(good_, fresh.trainer);
+    EXPECT_EQ(fresh.trainer.progress().step, 2);
+  }
+
+  TempDir dir_;
+  TinyTrainer tiny_;
+  std::string good_, bad_;
+};
+
+TEST_F(DamagedCheckpoint, Truncated) {
+  const std::string file = bad_ + "/model.safetensors";
+  fs::resize_file(file, fs::file_size(file) - 100);
+  expect_refused("model.safetensors: truncated");
+}
+
+TEST_F(DamagedCheckpoint, Corrupted) {
+  flip_byte(bad_ + "/state.safetensors", 1000);
+  expect_refused("state.safetensors: checksum mismatch");
+}
+
+TEST_F(DamagedCheckpoint, FilesOfTwoCheckpoints) {
+  fs::copy_file(good_ + "/state.safetensors", bad_ + "/state.safetensors",
+                fs::copy_options::overwrite_existing);
+  expect_refused("belong to different checkpoints");
+}
+
+TEST_F(DamagedCheckpoint, MissingFile) {
+  fs::remove(bad_ + "/state.safetensors");
+  expect_refused("state.safetensors");
+}
+
+TEST_F(DamagedCheckpoint, OfAnotherModel) {
+  TinyTrainer wider({"model.width=32"});
+  expect_error([&] { load_checkpoint(good_, wider.trainer); }, "expected");
+  TinyTrainer deeper({"model.layers=3"});
+  expect_error([&] { load_checkpoint(good_, deeper.trainer); }, "belongs to another model");
+}
+
+TEST_F(DamagedCheckpoint, NothingOlderIsLeft) {
+  flip_byte(bad_ + "/model.safetensors", 10);
+  flip_byte(good_ + "/model.safetensors", 10);
+  TinyTrainer fresh;
+  expect_error([&] { load_checkpoint(bad_, fresh.trainer); }, "no older good checkpoint is left");
+}
+
+}  // namespace
+}  // namespace twill

@@ -1,0 +1,58 @@
+// SPDX-License-Identifier: Apache-2.0
+// A run small enough for a test: two blocks of width 16 on the built-in corpus.
+#pragma once
+
+#include <string>
+#include <vector>
+
+#include "data/corpus.h"
+#include "train/trainer.h"
+#include "train/training_run.h"
+
+namespace twill {
+
+inline std::vector<std::string> tiny_settings(const std::vector<std::string>& more = {}) {
+  std::vector<std::string> settings{
+      "model.layers=2", "model.width=16",      "model.heads=2",       "model.context=16",
+      "train.steps=12", "eval.windows=4",      "train.micro_batch=4", "eval.every=4",
+      "threads=1",      "log.sample_tokens=0", "checkpoint.every=5",  "schedule.warmup_steps=4"};
+  settings.insert(settings.end(), more.begin(), more.end());
+  return settings;
+}
+
+inline RunConfig tiny_config(const std::vector<std::string>& more = {}) {
+  return resolved(read_run_config("", tiny_settings(more)), 256);
+}
+
+// A trainer with its context and corpus.
+struct TinyTrainer {
+  explicit TinyTrainer(const std::vector<std::string>& more = {})
+      : config(tiny_config(more)),
+        corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
+        context(table_for(config.device), static_cast<int>(config.threads)),
+        trainer(context, config, corpus) {
+    trainer.begin();
+  }
+
+  // All weights, one behind the other.
+  std::vector<float> weights() const {
+    std::vector<float> all;
+    for (const Parameter& parameter : trainer.builder().parameters()) {
+      const float* data = parameter.value.as<float>();
+      all.insert(all.end(), data, data + parameter.value.num_elements());
+    }
+    return all;
+  }
+  std::vector<double> losses(int steps) {
+    std::vector<double> all;
+    for (int step = 0; step < steps; ++step) all.push_back(trainer.step().loss);
+    return all;
+  }
+
+  RunConfig config;
+  Corpus corpus;
+  Context context;
+  Trainer trainer;
+};
+
+}  // namespace twill
