@@ -19,6 +19,7 @@ namespace {
 namespace fs = std::filesystem;
 
 constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kHidden = ".unfinished-";
 constexpr std::string_view kModelFile = "model.safetensors";
 constexpr std::string_view kStateFile = "state.safetensors";
 // The two files of a checkpoint carry the same hash of the weights, so that files of different
@@ -28,6 +29,11 @@ constexpr const char* kModelKey = "twill.model";
 
 std::string file_in(const std::string& checkpoint, std::string_view name) {
   return checkpoint + "/" + std::string(name);
+}
+
+// A name under which no reader looks: for a checkpoint that is not whole yet, or no more.
+std::string hidden_path(const std::string& folder, const std::string& name) {
+  return folder + "/" + std::string(kHidden) + name;
 }
 
 std::string hash_of_weights(const Builder& builder) {
@@ -77,7 +83,9 @@ std::int64_t number_at(const SafetensorsFile& file, const std::string& key) {
 
 SafetensorsFile open_checked(const std::string& checkpoint, std::string_view name) {
   SafetensorsFile file(file_in(checkpoint, name));
-  file.verify_checksum();
+  // Ours always carry one: without it, the damage hit the checksum itself.
+  require(file.verify_checksum(), "{}: carries no checksum: damaged, or not a file of Twill's",
+          file.path());
   return file;
 }
 
@@ -102,24 +110,30 @@ void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
           "{} and {} belong to different checkpoints", model.path(), state.path());
 }
 
+// What a process killed while writing or deleting leaves behind.
+void remove_leftovers(const std::string& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with(kHidden))
+      fs::remove_all(entry.path(), ignored);
+}
+
 void remove_old(const std::string& folder, std::int64_t keep) {
   const std::vector<std::string> all = list_checkpoints(folder);
   for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
     // Renamed first: a process killed while deleting leaves no half checkpoint under a good name.
-    const std::string doomed = folder + "/.removed-" + fs::path(all[i]).filename().string();
     std::error_code ignored;
-    fs::rename(all[i], doomed, ignored);
-    fs::remove_all(doomed, ignored);
+    fs::rename(all[i], hidden_path(folder, fs::path(all[i]).filename().string()), ignored);
   }
+  remove_leftovers(folder);
 }
 
 }  // namespace
 
 std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep) {
   const std::string name = fmt::format("{}{:08}", kPrefix, trainer.progress().step);
-  const std::string temporary = folder + "/.writing-" + name;
-  std::error_code ignored;
-  fs::remove_all(temporary, ignored);
+  const std::string temporary = hidden_path(folder, name);
+  remove_leftovers(folder);
   create_directories(temporary);
   try {
     const std::string weights = hash_of_weights(trainer.builder());
@@ -132,7 +146,7 @@ std::string save_checkpoint(const std::string& folder, const Trainer& trainer, s
                       metadata);
     publish_directory(temporary, folder + "/" + name);
   } catch (...) {
-    fs::remove_all(temporary, ignored);
+    remove_leftovers(folder);
     throw;
   }
   remove_old(folder, keep);

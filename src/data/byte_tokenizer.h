@@ -1,0 +1,17 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+
+#include "data/tokenizer.h"
+
+namespace twill {
+
+// One token per byte: any file is a text, and decode(encode(x)) == x for all bytes.
+class ByteTokenizer final : public Tokenizer {
+ public:
+  std::string_view name() const override { return "byte"; }
+  std::int64_t vocab_size() const override { return 256; }
+  std::vector<std::int32_t> encode(std::string_view text) const override;
+  std::string decode(std::span<const std::int32_t> ids) const override;
+};
+
+}  // namespace twill

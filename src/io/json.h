@@ -1,0 +1,39 @@
+// SPDX-License-Identifier: Apache-2.0
+// The little of JSON that io needs, in our own words: nlohmann-json stays in json.cpp.
+// Private to io.
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+
+namespace twill {
+
+// Receives a document piece by piece. A handler throws on the first piece it does not expect, so a
+// hostile document costs no more memory than what was expected of it.
+class JsonHandler {
+ public:
+  virtual ~JsonHandler() = default;
+  virtual void begin_object() = 0;
+  virtual void key(std::string name) = 0;
+  virtual void end_object() = 0;
+  virtual void begin_array() = 0;
+  virtual void end_array() = 0;
+  virtual void text(std::string value) = 0;
+  virtual void integer(std::int64_t value) = 0;
+  virtual void null() = 0;
+  // A fraction, an integer beyond 64 bits, a boolean: what no format of ours uses.
+  virtual void other(std::string_view what) = 0;
+};
+
+// Throws twill::Error with the parser's description when the text is not JSON.
+void parse_json(std::string_view text, JsonHandler& handler);
+
+// The integer under a key of the object in `line`; empty when there is none, or no JSON object.
+std::optional<std::int64_t> json_integer_at(std::string_view line, std::string_view key);
+
+// With quotes and escapes. Bytes that are not UTF-8 become U+FFFD.
+std::string json_quoted(std::string_view text);
+
+}  // namespace twill

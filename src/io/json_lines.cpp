@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "io/json_lines.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cmath>
+#include <filesystem>
+
+#include <fmt/format.h>
+
+#include "io/atomic_file.h"
+#include "io/json.h"
+
+namespace twill {
+namespace {
+
+// With a ".0" where it could be taken for an integer: a column keeps one type.
+std::string number_text(double value) {
+  if (!std::isfinite(value)) return "null";
+  std::string text = fmt::to_string(value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
+}
+
+}  // namespace
+
+JsonLine& JsonLine::add_raw(std::string_view key, std::string_view json) {
+  if (!members_.empty()) members_ += ',';
+  members_ += fmt::format("{}:{}", json_quoted(key), json);
+  return *this;
+}
+
+JsonLine& JsonLine::add(std::string_view key, double value) {
+  return add_raw(key, number_text(value));
+}
+
+JsonLine& JsonLine::add(std::string_view key, bool value) {
+  return add_raw(key, value ? "true" : "false");
+}
+
+JsonLine& JsonLine::add(std::string_view key, std::string_view value) {
+  return add_raw(key, json_quoted(value));
+}
+
+JsonLine& JsonLine::add_integer(std::string_view key, std::int64_t value) {
+  return add_raw(key, fmt::to_string(value));
+}
+
+JsonLinesFile::JsonLinesFile(std::string path) : path_(std::move(path)) {
+  descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
+  if (descriptor_ < 0) fail_to_write("write", path_, errno);
+}
+
+JsonLinesFile::~JsonLinesFile() { ::close(descriptor_); }
+
+void JsonLinesFile::append(const JsonLine& line) {
+  const std::string text = line.text() + '\n';
+  write_all(descriptor_, text.data(), text.size(), path_);
+}
+
+void JsonLinesFile::flush_to_disk() {
+  // A pipe or a device (/dev/stdout) cannot be synced and needs not be.
+  if (::fsync(descriptor_) != 0 && errno != EINVAL && errno != EROFS)
+    fail_to_write("write", path_, errno);
+}
+
+void JsonLinesFile::cut_after_step(const std::string& path, std::int64_t step) {
+  if (!std::filesystem::exists(path)) return;
+  const std::string content = read_file(path);
+  std::string kept;
+  for (std::size_t begin = 0; begin < content.size();) {
+    const std::size_t end = content.find('\n', begin);
+    if (end == std::string::npos) break;  // torn by a kill
+    const std::string_view line(content.data() + begin, end - begin);
+    const std::optional<std::int64_t> line_step = json_integer_at(line, "step");
+    if (line_step && *line_step <= step) kept.append(line).append("\n");
+    begin = end + 1;
+  }
+  if (kept != content) write_file(path, kept);
+}
+
+}  // namespace twill
