@@ -53,9 +53,9 @@ void require_workspace(const Context& context, const Args& args) {
   const AttentionForwardArgs shapes{
       .qkv = args.qkv, .out = View(nullptr, args.out.dtype(), args.out.shape()), .lse = {}};
   const std::int64_t needed = attention_workspace_bytes(context, shapes);
-  require(args.workspace.num_bytes() >= needed || needed == 0,
-          "[attention] workspace must have at least {} bytes, got {}", needed,
-          args.workspace ? args.workspace.num_bytes() : 0);
+  const std::int64_t given = args.workspace ? args.workspace.num_bytes() : 0;
+  require(given >= needed, "[attention] workspace must have at least {} bytes, got {}", needed,
+          given);
 }
 
 }  // namespace

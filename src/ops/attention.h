@@ -16,7 +16,7 @@
 //
 // Storage and products in f32 (reference: f64 accumulators, or all f64). Error: two-oracle rule
 // (docs/numerics.md). The number of threads changes no bit. `workspace`: at least
-// attention_workspace_bytes() of u8, contents undefined before and after.
+// attention_workspace_bytes() of u8, 64-byte aligned, contents undefined before and after.
 #pragma once
 
 #include "ops/context.h"

@@ -9,7 +9,9 @@
 //   loss     (rows)
 //   dlogits  (rows, V) optional; may be the same memory as logits
 //
-// The row's maximum is subtracted first. Error: two-oracle rule. Rows are independent.
+// Targets outside that range are refused by the loader, not by kernels. A row whose logits are all
+// -Inf has a NaN loss. The row's maximum is subtracted first. Error: two-oracle rule. Rows are
+// independent.
 #pragma once
 
 #include "ops/context.h"

@@ -11,6 +11,8 @@ void validate(const DropoutArgs& args) {
   require_shape("dropout", {"y", args.y}, args.x.shape());
   require(args.p >= 0.0 && args.p < 1.0, "[dropout] p must be 0 or more and below 1, got {}",
           args.p);
+  require(args.stream < (std::uint64_t{1} << 24), "[dropout] stream must be below 2^24, got {}",
+          args.stream);
   require(args.x.num_elements() <= (std::int64_t{1} << 42),
           "[dropout] x must have at most 2^42 elements, got {}", args.x.num_elements());
 }

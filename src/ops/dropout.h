@@ -4,12 +4,13 @@
 //   y[i] = [addend[i] +] (keep(i) ? x[i] · 1/(1-p) : 0)
 //
 //   x, y, addend  any equal shapes; y may be the same memory as x or addend
-//   keep(i)       unit_float(word i % 4 of random_bits(seed, kDropout, step, stream 2^40 + i / 4))
-//   >= p
+//   keep(i)       word i % 4 of random_bits(seed, kDropout, step, stream * 2^40 + i / 4), as
+//                 unit_float, is at least p (compared in f64)
 //
-// `stream` numbers the place in the model, `step` the micro-step of the run. No mask is stored: the
-// backward pass is the same op on dy with the same seed, step and stream. 1/(1-p) is rounded to f32
-// once; bit-identical on every backend (f32).
+// `stream` (below 2^24) numbers the place in the model, `step` the micro-step of the run. No mask
+// is stored: the backward pass is the same op on dy with the same seed, step and stream. 1/(1-p) is
+// rounded to the type of x once; the product and the sum round separately (no fused multiply-add),
+// and a dropped element is addend + 0. So f32 is bit-identical on every backend.
 #pragma once
 
 #include "ops/context.h"

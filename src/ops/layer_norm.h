@@ -15,8 +15,8 @@
 // Backward, with g = dy weight and n = (x - mean) rstd:
 //   dx       = rstd (g - mean(g) - n mean(g n))   overwritten, or added to dx when accumulate_dx
 //   dweight += Σ_rows dy n,  dbias += Σ_rows dy   (added to what they held)
-// dx may be the same memory as dy only when accumulate_dx is false. Row sums of dweight and dbias
-// are taken in an order fixed per backend and shape. C = 0 is refused.
+// dx must not overlap x, and may be the same memory as dy only when accumulate_dx is false. Row
+// sums of dweight and dbias are taken in an order fixed per backend and shape. C = 0 is refused.
 #pragma once
 
 #include "ops/context.h"

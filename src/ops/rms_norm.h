@@ -12,7 +12,8 @@
 // Backward, with g = dy weight and n = x rstd:
 //   dx       = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx
 //   dweight += Σ_rows dy n              (added to what it held), order fixed per backend and shape
-// dx may be the same memory as dy only when accumulate_dx is false. C = 0 is refused.
+// dx must not overlap x, and may be the same memory as dy only when accumulate_dx is false. C = 0
+// is refused.
 #pragma once
 
 #include "ops/context.h"

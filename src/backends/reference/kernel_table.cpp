@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/kernel_table.h"
+
+#include "backends/reference/kernels.h"
+
+namespace twill {
+namespace {
+
+// Kernels run where they are called: there is nothing to queue.
+std::unique_ptr<Queue> open_queue(const Device&) { return std::make_unique<Queue>(); }
+
+std::string describe() { return "one thread, double accumulators: the judge"; }
+
+std::int64_t attention_workspace_bytes(const AttentionForwardArgs&, const Device&) { return 0; }
+
+}  // namespace
+
+const KernelTable& reference_table() {
+  static constexpr KernelTable kTable{
+      .name = "reference",
+      .describe = describe,
+      .memory = host_memory,
+      .open_queue = open_queue,
+      .attention_workspace_bytes = attention_workspace_bytes,
+      .library_gemm = nullptr,
+      .activation_forward = reference::activation_forward,
+      .activation_backward = reference::activation_backward,
+      .adamw = reference::adamw,
+      .attention_forward = reference::attention_forward,
+      .attention_backward = reference::attention_backward,
+      .column_sum = reference::column_sum,
+      .cross_entropy = reference::cross_entropy,
+      .dropout = reference::dropout,
+      .embedding_forward = reference::embedding_forward,
+      .embedding_backward = reference::embedding_backward,
+      .fill = reference::fill,
+      .gemm = reference::gemm,
+      .layer_norm_forward = reference::layer_norm_forward,
+      .layer_norm_backward = reference::layer_norm_backward,
+      .rms_norm_forward = reference::rms_norm_forward,
+      .rms_norm_backward = reference::rms_norm_backward,
+      .rotary = reference::rotary,
+      .sum_squares = reference::sum_squares,
+  };
+  return kTable;
+}
+
+}  // namespace twill

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The oracle: naive, one thread, double accumulators, any shape, storage f32 or f64. It is read
+// before it is trusted, so it is written to be read, and it shares no logic with the backends it
+// judges.
+#pragma once
+
+#include "ops/kernel_table.h"
+
+namespace twill::reference {
+
+void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue);
+void activation_backward(const ActivationBackwardArgs& args, const Device& device, Queue& queue);
+void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
+void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
+void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
+void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
+void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
+void dropout(const DropoutArgs& args, const Device& device, Queue& queue);
+void embedding_forward(const EmbeddingForwardArgs& args, const Device& device, Queue& queue);
+void embedding_backward(const EmbeddingBackwardArgs& args, const Device& device, Queue& queue);
+void fill(const FillArgs& args, const Device& device, Queue& queue);
+void gemm(const GemmArgs& args, const Device& device, Queue& queue);
+void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
+void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);
+void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queue& queue);
+void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
+void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
+void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
+
+}  // namespace twill::reference

@@ -1,0 +1,157 @@
+// SPDX-License-Identifier: Apache-2.0
+// Attention as the tests pose it: shapes, data, a run through the front door, a naive computation.
+#pragma once
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+
+#include "ops/attention.h"
+#include "support/judge.h"
+#include "tensor/tensor.h"
+
+namespace twill {
+
+struct AttentionShape {
+  std::int64_t B, T, H, K, D;
+
+  Shape qkv() const { return {B, T, H + 2 * K, D}; }
+  Shape out() const { return {B, T, H, D}; }
+  Shape lse() const { return {B, H, T}; }
+
+  std::int64_t q_at(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return ((b * T + t) * (H + 2 * K) + h) * D;
+  }
+  std::int64_t k_at(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return q_at(b, t, H + h / (H / K));
+  }
+  std::int64_t v_at(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return q_at(b, t, H + K + h / (H / K));
+  }
+  std::int64_t out_at(std::int64_t b, std::int64_t t, std::int64_t h) const {
+    return ((b * T + t) * H + h) * D;
+  }
+  std::int64_t lse_at(std::int64_t b, std::int64_t h, std::int64_t t) const {
+    return (b * H + h) * T + t;
+  }
+};
+
+template <class N>
+N naive_dot(const double* x, const double* y, std::int64_t count) {
+  N sum{};
+  for (std::int64_t d = 0; d < count; ++d) sum += N(x[d]) * N(y[d]);
+  return sum;
+}
+
+// Workspace full of NaN: its contents are undefined, so nobody may count on zeros.
+inline Tensor poisoned_workspace(const Context& context, const AttentionForwardArgs& args) {
+  Tensor workspace(DType::kU8, {attention_workspace_bytes(context, args)}, context.memory());
+  const View bytes = workspace.view();
+  if (bytes) std::memset(bytes.bytes(), 0xff, static_cast<std::size_t>(bytes.num_bytes()));
+  return workspace;
+}
+
+struct AttentionForwardProblem {
+  AttentionShape shape;
+  double scale;
+  Values qkv;
+
+  Outputs run(const Setup& setup) const {
+    const Context context(*setup.table, setup.threads);
+    const Buffer qkv_in = setup.buffer(qkv);
+    const Buffer out = setup.buffer(rubbish(shape.out().num_elements()));
+    const Buffer lse = setup.buffer(rubbish(shape.lse().num_elements()));
+    AttentionForwardArgs args{.qkv = qkv_in.view(shape.qkv()),
+                              .out = out.view(shape.out()),
+                              .lse = lse.view(shape.lse()),
+                              .scale = scale};
+    Tensor workspace = poisoned_workspace(context, args);
+    args.workspace = workspace.view();
+    attention_forward(context, args);
+    return {{"out", out.values()}, {"lse", lse.values()}};
+  }
+
+  template <class N>
+  void naive_row(std::int64_t b, std::int64_t h, std::int64_t i, Naive<N>& result) const {
+    using std::exp, std::log;
+    std::vector<N> scores;
+    for (std::int64_t j = 0; j <= i; ++j)
+      scores.push_back(N(scale) * naive_dot<N>(qkv.data() + shape.q_at(b, i, h),
+                                               qkv.data() + shape.k_at(b, j, h), shape.D));
+    const N largest = *std::max_element(scores.begin(), scores.end());
+    N sum{};
+    for (const N& score : scores) sum += exp(score - largest);
+    for (std::int64_t d = 0; d < shape.D; ++d) {
+      N out{};
+      for (std::int64_t j = 0; j <= i; ++j)
+        out += exp(scores[j] - largest) / sum * N(qkv[shape.v_at(b, j, h) + d]);
+      result[0][shape.out_at(b, i, h) + d] = out;
+    }
+    result[1][shape.lse_at(b, h, i)] = largest + log(sum);
+  }
+
+  template <class N>
+  Naive<N> naive() const {
+    Naive<N> result{std::vector<N>(shape.out().num_elements()),
+                    std::vector<N>(shape.lse().num_elements())};
+    for (std::int64_t b = 0; b < shape.B; ++b)
+      for (std::int64_t h = 0; h < shape.H; ++h)
+        for (std::int64_t i = 0; i < shape.T; ++i) naive_row(b, h, i, result);
+    return result;
+  }
+};
+
+struct AttentionBackwardProblem {
+  AttentionShape shape;
+  double scale;
+  Values qkv, out, lse, dout;
+
+  Outputs run(const Setup& setup) const {
+    const Context context(*setup.table, setup.threads);
+    const Buffer qkv_in = setup.buffer(qkv), out_in = setup.buffer(out);
+    const Buffer lse_in = setup.buffer(lse), dout_in = setup.buffer(dout);
+    const Buffer dqkv = setup.buffer(rubbish(shape.qkv().num_elements()));
+    const AttentionForwardArgs forward{.qkv = qkv_in.view(shape.qkv()),
+                                       .out = out_in.view(shape.out()),
+                                       .lse = lse_in.view(shape.lse()),
+                                       .scale = scale};
+    Tensor workspace = poisoned_workspace(context, forward);
+    attention_backward(context, {.qkv = forward.qkv,
+                                 .out = forward.out,
+                                 .lse = forward.lse,
+                                 .dout = dout_in.view(shape.out()),
+                                 .dqkv = dqkv.view(shape.qkv()),
+                                 .workspace = workspace.view(),
+                                 .scale = scale});
+    return {{"dqkv", dqkv.values()}};
+  }
+
+  template <class N>
+  void naive_row(std::int64_t b, std::int64_t h, std::int64_t i, std::vector<N>& dqkv) const {
+    using std::exp;
+    const std::int64_t D = shape.D, q = shape.q_at(b, i, h), o = shape.out_at(b, i, h);
+    const N delta = naive_dot<N>(dout.data() + o, out.data() + o, D);
+    for (std::int64_t j = 0; j <= i; ++j) {
+      const std::int64_t k = shape.k_at(b, j, h), v = shape.v_at(b, j, h);
+      const N score = N(scale) * naive_dot<N>(qkv.data() + q, qkv.data() + k, D);
+      const N p = exp(score - N(lse[shape.lse_at(b, h, i)]));
+      const N ds = p * (naive_dot<N>(dout.data() + o, qkv.data() + v, D) - delta);
+      for (std::int64_t d = 0; d < D; ++d) {
+        dqkv[q + d] += N(scale) * ds * N(qkv[k + d]);
+        dqkv[k + d] += N(scale) * ds * N(qkv[q + d]);
+        dqkv[v + d] += p * N(dout[o + d]);
+      }
+    }
+  }
+
+  template <class N>
+  Naive<N> naive() const {
+    std::vector<N> dqkv(qkv.size());
+    for (std::int64_t b = 0; b < shape.B; ++b)
+      for (std::int64_t h = 0; h < shape.H; ++h)
+        for (std::int64_t i = 0; i < shape.T; ++i) naive_row(b, h, i, dqkv);
+    return {dqkv};
+  }
+};
+
+}  // namespace twill

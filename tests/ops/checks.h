@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// Rung 2 of the ladder, one function per op: the op on `setup` agrees with the oracle over awkward
+// shapes and awkward data. The suites run them on every table; mutation_test.cpp runs them on
+// broken tables and wants to see them fail. Each is defined in the test of its op.
+#pragma once
+
+#include <gtest/gtest.h>
+
+#include "support/tables.h"
+
+namespace twill {
+
+testing::AssertionResult check_activation_forward(const Setup& setup);
+testing::AssertionResult check_activation_backward(const Setup& setup);
+testing::AssertionResult check_adamw(const Setup& setup);
+testing::AssertionResult check_attention_forward(const Setup& setup);
+testing::AssertionResult check_attention_backward(const Setup& setup);
+testing::AssertionResult check_column_sum(const Setup& setup);
+testing::AssertionResult check_cross_entropy(const Setup& setup);
+testing::AssertionResult check_dropout(const Setup& setup);
+testing::AssertionResult check_embedding_forward(const Setup& setup);
+testing::AssertionResult check_embedding_backward(const Setup& setup);
+testing::AssertionResult check_fill(const Setup& setup);
+testing::AssertionResult check_gemm(const Setup& setup);
+testing::AssertionResult check_layer_norm_forward(const Setup& setup);
+testing::AssertionResult check_layer_norm_backward(const Setup& setup);
+testing::AssertionResult check_rms_norm_forward(const Setup& setup);
+testing::AssertionResult check_rms_norm_backward(const Setup& setup);
+testing::AssertionResult check_rotary(const Setup& setup);
+testing::AssertionResult check_sum_squares(const Setup& setup);
+
+// All of them, for suites that vary something else.
+inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
+    check_activation_forward,
+    check_activation_backward,
+    check_adamw,
+    check_attention_forward,
+    check_attention_backward,
+    check_column_sum,
+    check_cross_entropy,
+    check_dropout,
+    check_embedding_forward,
+    check_embedding_backward,
+    check_fill,
+    check_gemm,
+    check_layer_norm_forward,
+    check_layer_norm_backward,
+    check_rms_norm_forward,
+    check_rms_norm_backward,
+    check_rotary,
+    check_sum_squares};
+
+// Around every vector width: 4, 8, 16 and 64 elements, less one, plus one, and several of them.
+inline constexpr std::int64_t kAwkwardSizes[] = {0,  1,  3,  7,  8,  9,   15,  16,
+                                                 17, 31, 33, 64, 65, 130, 1027};
+
+}  // namespace twill

@@ -1,0 +1,318 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trial of the checks: each mutation breaks one kernel of the reference table the way kernels
+// break in practice, and the check of that op has to notice.
+#include <algorithm>
+#include <cmath>
+#include <span>
+#include <string>
+#include <vector>
+
+#include "ops/activation.h"
+#include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/checks.h"
+#include "ops/column_sum.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/embedding.h"
+#include "ops/fill.h"
+#include "ops/gemm.h"
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
+#include "ops/rotary.h"
+#include "ops/sum_squares.h"
+
+namespace twill {
+namespace {
+
+struct Mutation {
+  std::string name;
+  testing::AssertionResult (*check)(const Setup&);
+  void (*mutate)(KernelTable&);
+  int threads = 1;
+};
+
+// The good kernel on bad arguments.
+template <auto kKernel, auto kChange, class Args>
+void run_changed(const Args& args, const Device& device, Queue& queue) {
+  Args broken = args;
+  kChange(broken);
+  (reference_table().*kKernel)(broken, device, queue);
+}
+template <auto kKernel, auto kChange>
+void change(KernelTable& table) {
+  table.*kKernel = run_changed<kKernel, kChange>;
+}
+
+// A bad kernel.
+template <auto kKernel, auto kBroken>
+void replace(KernelTable& table) {
+  table.*kKernel = kBroken;
+}
+
+template <class Byte>
+auto floats(const BasicView<Byte>& view) {
+  return std::span(view.template as<float>(), static_cast<std::size_t>(view.num_elements()));
+}
+template <class T>
+std::vector<T> copy_of(const ConstView& view) {
+  return std::vector<T>(view.as<T>(), view.as<T>() + view.num_elements());
+}
+
+void activation_without_tail(const ActivationForwardArgs& args, const Device& d, Queue& q) {
+  const bool has_tail = args.y.num_elements() % 8 != 0;
+  const float last = has_tail ? floats(args.y).back() : 0.0f;
+  reference_table().activation_forward(args, d, q);
+  if (has_tail) floats(args.y).back() = last;
+}
+
+void activation_with_swapped_halves(const ActivationBackwardArgs& args, const Device& d, Queue& q) {
+  reference_table().activation_backward(args, d, q);
+  if (!is_gated(args.kind)) return;
+  const std::int64_t F = args.dy.cols();
+  float* dx = args.dx.as<float>();
+  for (std::int64_t r = 0; r < args.dx.rows(); ++r)
+    std::swap_ranges(dx + 2 * r * F, dx + (2 * r + 1) * F, dx + (2 * r + 1) * F);
+}
+
+void dropout_scaled_in_double(const DropoutArgs& args, const Device& d, Queue& q) {
+  const std::vector<float> x = copy_of<float>(args.x);
+  reference_table().dropout(args, d, q);
+  if (args.addend) return;
+  for (std::size_t i = 0; i < x.size(); ++i)
+    if (floats(args.y)[i] != 0.0f) floats(args.y)[i] = static_cast<float>(x[i] / (1.0 - args.p));
+}
+
+const Mutation kElementwise[] = {
+    {"ActivationDropsTail", check_activation_forward,
+     replace<&KernelTable::activation_forward, activation_without_tail>},
+    {"ActivationTakesTanhForErf", check_activation_forward,
+     change<&KernelTable::activation_forward,
+            [](ActivationForwardArgs& args) {
+              if (args.kind == Activation::kGelu) args.kind = Activation::kGeluTanh;
+            }>},
+    {"ActivationSwapsGateAndValue", check_activation_backward,
+     replace<&KernelTable::activation_backward, activation_with_swapped_halves>},
+    {"AdamwForgetsBiasCorrection", check_adamw,
+     change<&KernelTable::adamw, [](AdamwArgs& args) { args.step = 1'000'000; }>},
+    {"AdamwForgetsGradScale", check_adamw,
+     change<&KernelTable::adamw, [](AdamwArgs& args) { args.grad_scale = 1.0; }>},
+    {"AdamwForgetsWeightDecay", check_adamw,
+     change<&KernelTable::adamw, [](AdamwArgs& args) { args.weight_decay = 0.0; }>},
+    {"DropoutScalesInDouble", check_dropout,
+     replace<&KernelTable::dropout, dropout_scaled_in_double>},
+    {"DropoutUsesAnotherStream", check_dropout,
+     change<&KernelTable::dropout, [](DropoutArgs& args) { args.stream += 1; }>},
+    {"DropoutForgetsAddend", check_dropout,
+     change<&KernelTable::dropout, [](DropoutArgs& args) { args.addend = {}; }>},
+    {"FillLosesTheSignOfZero", check_fill,
+     change<&KernelTable::fill, [](FillArgs& args) { args.value += 0.0; }>},
+    {"RotaryFlipsTheSign", check_rotary,
+     change<&KernelTable::rotary, [](RotaryArgs& args) { args.inverse = !args.inverse; }>},
+    {"RotaryTurnsValuesToo", check_rotary,
+     change<&KernelTable::rotary, [](RotaryArgs& args) { args.num_rotated = args.x.shape()[2]; }>},
+    {"RotaryRoundsTheBase", check_rotary,
+     change<&KernelTable::rotary, [](RotaryArgs& args) { args.theta *= 1.0 + 1e-6; }>},
+};
+
+void gemm_in_bf16(const GemmArgs& args, const Device& d, Queue& q) {
+  std::vector<float> a = copy_of<float>(args.a);
+  for (float& v : a) v = to_float(to_bf16(v));
+  GemmArgs broken = args;
+  broken.a = view_of(a.data(), args.a.shape());
+  reference_table().gemm(broken, d, q);
+}
+
+void gemm_without_last_term(const GemmArgs& args, const Device& d, Queue& q) {
+  std::vector<float> a = copy_of<float>(args.a);
+  if (args.k() % 8 == 1 && !a.empty()) a.back() = 0.0f;
+  GemmArgs broken = args;
+  broken.a = view_of(a.data(), args.a.shape());
+  reference_table().gemm(broken, d, q);
+}
+
+void column_sum_by_threads(const ColumnSumArgs& args, const Device& d, Queue& q) {
+  reference_table().column_sum(args, d, q);
+  if (d.num_threads == 1) return;
+  for (float& sum : floats(args.sum)) sum = std::nextafter(sum, 2.0f * sum);
+}
+
+void sum_squares_in_float(const SumSquaresArgs& args, const Device&, Queue&) {
+  float sum = 0.0f;
+  for (const float v : floats(args.x)) sum += v * v;
+  args.sum.as<double>()[0] = sum;
+}
+
+void embedding_with_shifted_positions(const EmbeddingForwardArgs& args, const Device& d, Queue& q) {
+  EmbeddingForwardArgs broken = args;
+  const ConstView& positions = args.position_table;
+  if (positions && positions.rows() > args.tokens.cols())
+    broken.position_table = positions.row_range(1, positions.rows() - 1);
+  reference_table().embedding_forward(broken, d, q);
+}
+
+void embedding_gradient_that_overwrites(const EmbeddingBackwardArgs& args, const Device& d,
+                                        Queue& q) {
+  std::ranges::fill(floats(args.dtoken_table), 0.0f);
+  reference_table().embedding_backward(args, d, q);
+}
+
+const Mutation kSums[] = {
+    {"ColumnSumForgetsToAccumulate", check_column_sum,
+     change<&KernelTable::column_sum, [](ColumnSumArgs& args) { args.accumulate = false; }>},
+    {"ColumnSumDependsOnThreads", check_column_sum,
+     replace<&KernelTable::column_sum, column_sum_by_threads>, /*threads=*/2},
+    {"GemmForgetsBias", check_gemm,
+     change<&KernelTable::gemm, [](GemmArgs& args) { args.bias = {}; }>},
+    {"GemmForgetsAddend", check_gemm,
+     change<&KernelTable::gemm, [](GemmArgs& args) { args.addend = {}; }>},
+    {"GemmForgetsToAccumulate", check_gemm,
+     change<&KernelTable::gemm, [](GemmArgs& args) { args.accumulate = false; }>},
+    {"GemmRoundsToBf16", check_gemm, replace<&KernelTable::gemm, gemm_in_bf16>},
+    {"GemmDropsTheLastTerm", check_gemm, replace<&KernelTable::gemm, gemm_without_last_term>},
+    {"SumSquaresAccumulatesInFloat", check_sum_squares,
+     replace<&KernelTable::sum_squares, sum_squares_in_float>},
+    {"EmbeddingShiftsPositions", check_embedding_forward,
+     replace<&KernelTable::embedding_forward, embedding_with_shifted_positions>},
+    {"EmbeddingGradientOverwrites", check_embedding_backward,
+     replace<&KernelTable::embedding_backward, embedding_gradient_that_overwrites>},
+};
+
+// E[x²] - E[x]² in f32: fine for small offsets only.
+void one_pass_layer_norm(const LayerNormForwardArgs& args, const Device& d, Queue& q) {
+  reference_table().layer_norm_forward(args, d, q);
+  const std::int64_t C = args.x.cols();
+  for (std::int64_t r = 0; r < args.x.rows(); ++r) {
+    float sum = 0.0f, squares = 0.0f;
+    for (const float x : floats(args.x.row_range(r, 1))) sum += x, squares += x * x;
+    const float mean = sum / static_cast<float>(C);
+    const float variance = squares / static_cast<float>(C) - mean * mean;
+    args.rstd.as<float>()[r] = 1.0f / std::sqrt(variance + static_cast<float>(args.eps));
+  }
+}
+
+void layer_norm_gradient_that_overwrites(const LayerNormBackwardArgs& args, const Device& d,
+                                         Queue& q) {
+  std::ranges::fill(floats(args.dweight), 0.0f);
+  reference_table().layer_norm_backward(args, d, q);
+}
+
+const Mutation kNorms[] = {
+    {"LayerNormForgetsBias", check_layer_norm_forward,
+     change<&KernelTable::layer_norm_forward, [](LayerNormForwardArgs& args) { args.bias = {}; }>},
+    {"LayerNormDoublesEps", check_layer_norm_forward,
+     change<&KernelTable::layer_norm_forward, [](LayerNormForwardArgs& args) { args.eps *= 2.0; }>},
+    {"LayerNormTakesVarianceInOnePass", check_layer_norm_forward,
+     replace<&KernelTable::layer_norm_forward, one_pass_layer_norm>},
+    {"LayerNormGradientForgetsToAccumulate", check_layer_norm_backward,
+     change<&KernelTable::layer_norm_backward,
+            [](LayerNormBackwardArgs& args) { args.accumulate_dx = false; }>},
+    {"LayerNormGradientOverwritesDweight", check_layer_norm_backward,
+     replace<&KernelTable::layer_norm_backward, layer_norm_gradient_that_overwrites>},
+    {"RmsNormForgetsEps", check_rms_norm_forward,
+     change<&KernelTable::rms_norm_forward, [](RmsNormForwardArgs& args) { args.eps = 0.0; }>},
+    {"RmsNormGradientForgetsToAccumulate", check_rms_norm_backward,
+     change<&KernelTable::rms_norm_backward,
+            [](RmsNormBackwardArgs& args) { args.accumulate_dx = false; }>},
+};
+
+// The key and value heads in the opposite order.
+void attention_with_shuffled_groups(const AttentionForwardArgs& args, const Device& d, Queue& q) {
+  const Shape& shape = args.qkv.shape();
+  const std::int64_t H = args.num_heads(), K = args.num_kv_heads(), D = shape[3];
+  std::vector<float> qkv = copy_of<float>(args.qkv);
+  for (std::int64_t token = 0; token < shape[0] * shape[1]; ++token) {
+    for (std::int64_t head = 0; head < 2 * K; ++head) {
+      const std::int64_t other = head < K ? K - 1 - head : 3 * K - 1 - head;
+      const float* from = args.qkv.as<float>() + (token * shape[2] + H + other) * D;
+      std::copy_n(from, D, qkv.data() + (token * shape[2] + H + head) * D);
+    }
+  }
+  AttentionForwardArgs broken = args;
+  broken.qkv = view_of(qkv.data(), shape);
+  reference_table().attention_forward(broken, d, q);
+}
+
+void attention_without_lse(const AttentionForwardArgs& args, const Device& d, Queue& q) {
+  std::vector<float> lse = copy_of<float>(args.lse);
+  AttentionForwardArgs broken = args;
+  broken.lse = view_of(lse.data(), args.lse.shape());
+  reference_table().attention_forward(broken, d, q);
+}
+
+// ds = p dp, without taking off delta.
+void attention_gradient_without_delta(const AttentionBackwardArgs& args, const Device& d,
+                                      Queue& q) {
+  const std::vector<float> zeros(static_cast<std::size_t>(args.out.num_elements()));
+  AttentionBackwardArgs broken = args;
+  broken.out = view_of(zeros.data(), args.out.shape());
+  reference_table().attention_backward(broken, d, q);
+}
+
+void cross_entropy_without_target(const CrossEntropyArgs& args, const Device& d, Queue& q) {
+  reference_table().cross_entropy(args, d, q);
+  if (!args.dlogits) return;
+  for (std::int64_t r = 0; r < args.logits.rows(); ++r)
+    if (const std::int32_t target = args.targets.as<std::int32_t>()[r]; target >= 0)
+      args.dlogits.as<float>()[r * args.logits.cols() + target] += static_cast<float>(args.scale);
+}
+
+void cross_entropy_of_ignored_rows(const CrossEntropyArgs& args, const Device& d, Queue& q) {
+  std::vector<std::int32_t> targets = copy_of<std::int32_t>(args.targets);
+  for (std::int32_t& target : targets) target = std::max(target, 0);
+  CrossEntropyArgs broken = args;
+  broken.targets = view_of(targets.data(), args.targets.shape());
+  reference_table().cross_entropy(broken, d, q);
+}
+
+const Mutation kSoftmaxes[] = {
+    {"AttentionForgetsScale", check_attention_forward,
+     change<&KernelTable::attention_forward, [](AttentionForwardArgs& args) { args.scale = 1.0; }>},
+    {"AttentionShufflesGroups", check_attention_forward,
+     replace<&KernelTable::attention_forward, attention_with_shuffled_groups>},
+    {"AttentionKeepsNoLse", check_attention_forward,
+     replace<&KernelTable::attention_forward, attention_without_lse>},
+    {"AttentionGradientForgetsDelta", check_attention_backward,
+     replace<&KernelTable::attention_backward, attention_gradient_without_delta>},
+    {"AttentionGradientForgetsScale", check_attention_backward,
+     change<&KernelTable::attention_backward,
+            [](AttentionBackwardArgs& args) { args.scale = 1.0; }>},
+    {"CrossEntropyIgnoresTheTarget", check_cross_entropy,
+     replace<&KernelTable::cross_entropy, cross_entropy_without_target>},
+    {"CrossEntropyTrainsOnIgnoredRows", check_cross_entropy,
+     replace<&KernelTable::cross_entropy, cross_entropy_of_ignored_rows>},
+    {"CrossEntropyForgetsScale", check_cross_entropy,
+     change<&KernelTable::cross_entropy, [](CrossEntropyArgs& args) { args.scale = 1.0; }>},
+};
+
+std::vector<Mutation> all_mutations() {
+  std::vector<Mutation> all;
+  for (const std::span<const Mutation> some :
+       {std::span<const Mutation>(kElementwise), std::span<const Mutation>(kSums),
+        std::span<const Mutation>(kNorms), std::span<const Mutation>(kSoftmaxes)})
+    all.insert(all.end(), some.begin(), some.end());
+  return all;
+}
+
+void PrintTo(const Mutation& mutation, std::ostream* out) { *out << mutation.name; }
+std::string mutation_name(const testing::TestParamInfo<Mutation>& tested) {
+  return tested.param.name;
+}
+
+class BrokenKernel : public testing::TestWithParam<Mutation> {};
+
+TEST_P(BrokenKernel, IsRejected) {
+  KernelTable broken = reference_table();
+  broken.name = "broken";
+  GetParam().mutate(broken);
+  const testing::AssertionResult verdict =
+      GetParam().check({.table = &broken, .threads = GetParam().threads});
+  EXPECT_FALSE(verdict);
+  RecordProperty("verdict", verdict.message());
+}
+
+INSTANTIATE_TEST_SUITE_P(Mutations, BrokenKernel, testing::ValuesIn(all_mutations()),
+                         mutation_name);
+
+}  // namespace
+}  // namespace twill
