@@ -78,6 +78,12 @@ TEST_F(Command, ConfigHelpExplainsEveryKey) {
     expect_contains(help, key);
 }
 
+TEST_F(Command, ConfigDocsAreUpToDate) {
+  const std::string docs = content_of(TWILL_SOURCE_DIR "/docs/config.md");
+  EXPECT_NE(docs.find(twill({"config", "--help"}).out), std::string::npos)
+      << "run tools/write_config_docs.sh";
+}
+
 TEST_F(Command, InfoNamesTheBackends) {
   const ProcessResult info = twill({"info"});
   EXPECT_EQ(info.exit_code, 0);
