@@ -23,14 +23,15 @@ struct InitConfig {
   void fields(FieldVisitor& visit);
 };
 
+// The defaults are those of the preset "tiny".
 struct ModelConfig {
   std::string name = "tiny";
   std::string family = "gpt";
-  std::int64_t layers = 6;
-  std::int64_t width = 256;
+  std::int64_t layers = 4;
+  std::int64_t width = 192;
   std::int64_t heads = 4;
   std::int64_t kv_heads = 0;
-  std::int64_t context = 256;
+  std::int64_t context = 128;
   std::int64_t vocab = 0;
   std::string norm = "layer";
   double norm_eps = 1e-5;

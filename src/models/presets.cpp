@@ -18,8 +18,8 @@ struct Preset {
 // vocab 0: the tokenizer's size, padded. ffn_width 0: derived.
 constexpr std::array kPresets{
     // For a first run on two cores.
-    Preset{"tiny", false, 6, 256, 4, 0, 0, 256, 0, true},
-    Preset{"tiny-llama", true, 6, 256, 4, 2, 0, 256, 0, false},
+    Preset{"tiny", false, 4, 192, 4, 0, 0, 128, 0, true},
+    Preset{"tiny-llama", true, 4, 192, 4, 2, 0, 128, 0, false},
     // For measuring a CPU: about 25 million parameters.
     Preset{"small", false, 8, 512, 8, 0, 0, 256, 0, true},
     Preset{"small-llama", true, 8, 512, 8, 4, 0, 256, 0, false},

@@ -24,7 +24,7 @@ struct RecipeConfig {
 };
 
 struct TrainConfig {
-  std::int64_t steps = 300;
+  std::int64_t steps = 1200;
   std::int64_t seed = 1;
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 8;
@@ -42,7 +42,7 @@ struct OptimizerGroup {
 };
 
 struct OptimizerConfig {
-  double lr = 1e-3;
+  double lr = 2e-3;
   double beta1 = 0.9;
   double beta2 = 0.99;
   double eps = 1e-8;
@@ -54,27 +54,27 @@ struct OptimizerConfig {
 
 struct ScheduleConfig {
   std::string kind = "cosine";
-  std::int64_t warmup_steps = 20;
+  std::int64_t warmup_steps = 50;
   double min_lr = 0.1;
   double decay_fraction = 0.2;
   void fields(FieldVisitor& visit);
 };
 
 struct EvalConfig {
-  std::int64_t every = 50;
+  std::int64_t every = 200;
   std::int64_t windows = 64;
   void fields(FieldVisitor& visit);
 };
 
 struct CheckpointConfig {
-  std::int64_t every = 100;
+  std::int64_t every = 200;
   std::int64_t keep = 2;
   void fields(FieldVisitor& visit);
 };
 
 struct LogConfig {
-  std::int64_t every = 10;
-  std::int64_t sample_tokens = 200;
+  std::int64_t every = 50;
+  std::int64_t sample_tokens = 400;
   void fields(FieldVisitor& visit);
 };
 

@@ -62,7 +62,7 @@ RunFolder RunFolder::create(const RunConfig& config) {
 
 RunFolder RunFolder::open(const std::string& run, const std::string& runs_dir) {
   const std::string given = without_trailing_slash(run);
-  for (const std::string& path : {runs_dir + "/" + given, given}) {
+  for (const std::string& path : {fmt::format("{}/{}", runs_dir, given), given}) {
     if (is_run(path)) return RunFolder(path);
     if (step_of(path) < 0 || !fs::is_directory(path)) continue;
     const std::string above = fs::path(path).parent_path().parent_path().string();

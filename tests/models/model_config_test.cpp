@@ -27,6 +27,14 @@ TEST(Presets, AreFoundByNameOnly) {
   EXPECT_FALSE(find_preset("gpt3").has_value());
 }
 
+TEST(Presets, TinyIsTheDefault) {
+  const ModelConfig tiny = *find_preset("tiny"), standard;
+  EXPECT_EQ(tiny.layers, standard.layers);
+  EXPECT_EQ(tiny.width, standard.width);
+  EXPECT_EQ(tiny.heads, standard.heads);
+  EXPECT_EQ(tiny.context, standard.context);
+}
+
 TEST(ModelConfig, DerivesWhatIsLeftOut) {
   ModelConfig config;
   config.width = 96;

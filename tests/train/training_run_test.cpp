@@ -137,7 +137,7 @@ TEST_F(TrainingRun, RefusesAnExistingName) {
 TEST_F(TrainingRun, RefusesToResumeAsAnotherRun) {
   start({"run.name=mine"}, 3);
   expect_error([&] { resume("mine", {"optimizer.lr=0.5"}); },
-               "with optimizer.lr = 0.5: it was started with 0.001; leave the key out");
+               "with optimizer.lr = 0.5: it was started with 0.002; leave the key out");
   EXPECT_EQ(resume("mine", {"checkpoint.keep=1", "threads=2"}), Outcome::kDone);
   EXPECT_EQ(list_checkpoints(dir_ / "mine/checkpoints").size(), 1u);
 }

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cpu/simd_targets.h"
+#undef HWY_TARGET_INCLUDE
+#define HWY_TARGET_INCLUDE "backends/cpu/adamw_simd.cpp"
+#include <hwy/foreach_target.h>
+#include <hwy/highway.h>
+
+#include "backends/cpu/adamw_simd.h"
+#include "backends/cpu/simd-inl.h"
+
+HWY_BEFORE_NAMESPACE();
+namespace twill::cpu::HWY_NAMESPACE {
+namespace {
+
+void adamw_impl(const AdamwCoefficients& c, const AdamwTensors& t, std::int64_t begin,
+                std::int64_t end) {
+  for (std::int64_t i = begin; i < end; i += lanes()) {
+    const std::int64_t count = end - i;
+    const VF g = hn::Mul(load(t.grad + i, count), set(c.grad_scale));
+    const VF m = hn::MulAdd(load(t.m + i, count), set(c.beta1), hn::Mul(g, set(c.one_minus_beta1)));
+    const VF v = hn::MulAdd(load(t.v + i, count), set(c.beta2),
+                            hn::Mul(hn::Mul(g, g), set(c.one_minus_beta2)));
+    const VF w = load(t.weight + i, count);
+    const VF root = hn::Sqrt(hn::Mul(v, set(c.inverse_correction2)));
+    const VF update = hn::Div(hn::Mul(m, set(c.inverse_correction1)), hn::Add(root, set(c.eps)));
+    const VF change = hn::MulAdd(set(c.weight_decay), w, update);
+    store(hn::NegMulAdd(set(c.lr), change, w), t.weight + i, count);
+    store(m, t.m + i, count);
+    store(v, t.v + i, count);
+  }
+}
+
+}  // namespace
+}  // namespace twill::cpu::HWY_NAMESPACE
+HWY_AFTER_NAMESPACE();
+
+#if HWY_ONCE
+namespace twill::cpu {
+
+HWY_EXPORT(adamw_impl);
+
+void adamw_range(const AdamwCoefficients& c, const AdamwTensors& t, std::int64_t begin,
+                 std::int64_t end) {
+  HWY_DYNAMIC_DISPATCH(adamw_impl)(c, t, begin, end);
+}
+
+}  // namespace twill::cpu
+#endif  // HWY_ONCE

@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// Cross-entropy on the cpu: rows are cut into pieces of about 16384 elements, at least one row
+// each.
+//
+// Bound by exp and by memory: logits are read and the gradient is written once. Rows are
+// independent: any cut gives the same bits.
+#include "ops/cross_entropy.h"
+
+#include <algorithm>
+
+#include "backends/cpu/cross_entropy_simd.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/queue.h"
+
+namespace twill::cpu {
+namespace {
+
+constexpr std::int64_t kPiece = 16384;  // some 15 us of work
+constexpr std::int32_t kIgnored = -1;
+
+void run_row(const CrossEntropyArgs& args, std::int64_t row) {
+  const std::int64_t V = args.logits.cols();
+  const std::int32_t target = args.targets.as<std::int32_t>()[row];
+  float* dlogits = args.dlogits ? args.dlogits.as<float>() + row * V : nullptr;
+  float* loss = args.loss.as<float>() + row;
+  if (target == kIgnored) {
+    *loss = 0.0f;
+    if (dlogits != nullptr) std::fill_n(dlogits, V, 0.0f);
+    return;
+  }
+  *loss = cross_entropy_row(args.logits.as<float>() + row * V, target, V, dlogits, args.scale);
+}
+
+}  // namespace
+
+void cross_entropy(const CrossEntropyArgs& args, const Device&, Queue& queue) {
+  run_pieces(queue, args.logits.rows(), rows_per_task(kPiece, args.logits.cols()),
+             [&](std::int64_t begin, std::int64_t end) {
+               for (std::int64_t row = begin; row < end; ++row) run_row(args, row);
+             });
+}
+
+}  // namespace twill::cpu

@@ -1,0 +1,101 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/kernel_table.h"
+
+#include <algorithm>
+#include <cstddef>
+#include <string_view>
+
+#include "backends/cpu/describe.h"
+#include "backends/cpu/kernels.h"
+#include "backends/cpu/queue.h"
+#include "base/require.h"
+#include "ops/activation.h"
+#include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/column_sum.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/embedding.h"
+#include "ops/fill.h"
+#include "ops/gemm.h"
+#include "ops/layer_norm.h"
+#include "ops/rms_norm.h"
+#include "ops/rotary.h"
+#include "ops/sum_squares.h"
+
+namespace twill {
+namespace {
+
+std::unique_ptr<Queue> open_queue(const Device& device) {
+  return std::make_unique<cpu::CpuQueue>(device.num_threads);
+}
+
+// A string literal as a template argument.
+struct OpName {
+  static constexpr std::size_t kMaxLength = 31;
+  char text[kMaxLength + 1] = {};
+
+  template <std::size_t kSize>
+  consteval OpName(const char (&name)[kSize]) {  // NOLINT(google-explicit-constructor)
+    static_assert(kSize <= kMaxLength + 1);
+    std::copy_n(name, kSize, text);
+  }
+};
+
+// A kernel behind a check of one operand's type. Front doors have made sure that all float operands
+// have the same type, so one speaks for all.
+template <OpName name, auto operand, auto kernel>
+struct F32Only;
+template <OpName name, auto operand, class Args, Kernel<Args> kernel>
+struct F32Only<name, operand, kernel> {
+  static void run(const Args& args, const Device& device, Queue& queue) {
+    require((args.*operand).dtype() == DType::kF32,
+            "[{}] the cpu backend runs f32; f64 runs on the reference backend",
+            std::string_view(name.text));
+    kernel(args, device, queue);
+  }
+};
+template <OpName name, auto operand, auto kernel>
+constexpr auto f32_only = F32Only<name, operand, kernel>::run;
+
+}  // namespace
+
+const KernelTable& cpu_table() {
+  static constexpr KernelTable kTable{
+      .name = "cpu",
+      .describe = cpu::describe,
+      .memory = host_memory,
+      .open_queue = open_queue,
+      .attention_workspace_bytes = cpu::attention_workspace_bytes,
+      .library_gemm = f32_only<"gemm", &GemmArgs::c, cpu::library_gemm>,
+      .activation_forward =
+          f32_only<"activation", &ActivationForwardArgs::x, cpu::activation_forward>,
+      .activation_backward =
+          f32_only<"activation", &ActivationBackwardArgs::x, cpu::activation_backward>,
+      .adamw = f32_only<"adamw", &AdamwArgs::weight, cpu::adamw>,
+      .attention_forward =
+          f32_only<"attention", &AttentionForwardArgs::qkv, cpu::attention_forward>,
+      .attention_backward =
+          f32_only<"attention", &AttentionBackwardArgs::qkv, cpu::attention_backward>,
+      .column_sum = f32_only<"column_sum", &ColumnSumArgs::x, cpu::column_sum>,
+      .cross_entropy = f32_only<"cross_entropy", &CrossEntropyArgs::logits, cpu::cross_entropy>,
+      .dropout = f32_only<"dropout", &DropoutArgs::x, cpu::dropout>,
+      .embedding_forward =
+          f32_only<"embedding", &EmbeddingForwardArgs::out, cpu::embedding_forward>,
+      .embedding_backward =
+          f32_only<"embedding", &EmbeddingBackwardArgs::dout, cpu::embedding_backward>,
+      .fill = f32_only<"fill", &FillArgs::x, cpu::fill>,
+      .gemm = f32_only<"gemm", &GemmArgs::c, cpu::gemm>,
+      .layer_norm_forward =
+          f32_only<"layer_norm", &LayerNormForwardArgs::x, cpu::layer_norm_forward>,
+      .layer_norm_backward =
+          f32_only<"layer_norm", &LayerNormBackwardArgs::x, cpu::layer_norm_backward>,
+      .rms_norm_forward = f32_only<"rms_norm", &RmsNormForwardArgs::x, cpu::rms_norm_forward>,
+      .rms_norm_backward = f32_only<"rms_norm", &RmsNormBackwardArgs::x, cpu::rms_norm_backward>,
+      .rotary = f32_only<"rotary", &RotaryArgs::x, cpu::rotary>,
+      .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
+  };
+  return kTable;
+}
+
+}  // namespace twill

@@ -1,0 +1,35 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of the cpu backend: f32, any shape, any 4-byte aligned pointers. Threads are in
+// <op>.cpp, SIMD in <subject>_simd.cpp. The cut of the work depends on the shape alone, so the
+// number of threads changes no bit.
+#pragma once
+
+#include "ops/kernel_table.h"
+
+namespace twill::cpu {
+
+std::int64_t attention_workspace_bytes(const AttentionForwardArgs& args, const Device& device);
+
+// One call of oneDNN with all threads, without bias and addend: what gemm is measured against.
+void library_gemm(const GemmArgs& args, const Device& device, Queue& queue);
+
+void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue);
+void activation_backward(const ActivationBackwardArgs& args, const Device& device, Queue& queue);
+void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
+void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
+void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
+void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
+void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
+void dropout(const DropoutArgs& args, const Device& device, Queue& queue);
+void embedding_forward(const EmbeddingForwardArgs& args, const Device& device, Queue& queue);
+void embedding_backward(const EmbeddingBackwardArgs& args, const Device& device, Queue& queue);
+void fill(const FillArgs& args, const Device& device, Queue& queue);
+void gemm(const GemmArgs& args, const Device& device, Queue& queue);
+void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
+void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);
+void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queue& queue);
+void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
+void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
+void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
+
+}  // namespace twill::cpu

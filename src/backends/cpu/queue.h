@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a cpu Queue owns: threads, and the tables that outlive a call.
+#pragma once
+
+#include <algorithm>
+#include <cstdint>
+#include <functional>
+
+#include "backends/cpu/rotary_table.h"
+#include "base/thread_pool.h"
+#include "ops/kernel_table.h"
+
+namespace twill::cpu {
+
+class CpuQueue final : public Queue {
+ public:
+  explicit CpuQueue(int num_threads) : pool_(num_threads) {}
+
+  ThreadPool& pool() { return pool_; }
+  RotaryTables& rotary_tables() { return rotary_tables_; }
+
+ private:
+  ThreadPool pool_;
+  RotaryTables rotary_tables_;
+};
+
+inline CpuQueue& cpu_queue(Queue& queue) { return static_cast<CpuQueue&>(queue); }
+
+// Runs task(index, thread) for every index in [0, num_tasks). The pool is handed a reference: a
+// std::function made from the lambda itself would allocate.
+template <class Task>
+void run_tasks(Queue& queue, std::int64_t num_tasks, const Task& task) {
+  cpu_queue(queue).pool().run(num_tasks, std::cref(task));
+}
+
+// Runs body(begin, end) on the pieces of [0, count), `grain` long each but for the last.
+template <class Body>
+void run_pieces(Queue& queue, std::int64_t count, std::int64_t grain, const Body& body) {
+  run_tasks(queue, (count + grain - 1) / grain, [&](std::int64_t piece, int) {
+    body(piece * grain, std::min(count, (piece + 1) * grain));
+  });
+}
+
+// Rows per task when a task shall hold about `elements` elements.
+inline std::int64_t rows_per_task(std::int64_t elements, std::int64_t cols) {
+  return std::max<std::int64_t>(1, elements / std::max<std::int64_t>(1, cols));
+}
+
+}  // namespace twill::cpu
