@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/attention_pack-inl.h"
 #include "backends/cpu/attention_product-inl.h"
 #include "backends/cpu/attention_scratch.h"
 #include "backends/cpu/attention_simd.h"
@@ -25,53 +26,10 @@ HWY_BEFORE_NAMESPACE();
 namespace twill::cpu::HWY_NAMESPACE {
 namespace {
 
-constexpr std::int64_t kBlock = kAttentionBlock;
 constexpr std::int64_t kGroup = 16;  // queries; a multiple of every vector and of kTileRows
 constexpr std::int64_t kKeyStep =
     64;  // keys of b that stay in the first-level cache: 16 KB at D = 64
 constexpr int kColumns = static_cast<int>(kBlock / lanes());
-
-// to (rows_padded, width) = from (rows, D), zeros elsewhere.
-void pack_rows(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t D, float* to,
-               std::int64_t rows_padded, std::int64_t width) {
-  for (std::int64_t row = 0; row < rows_padded; ++row) {
-    float* line = to + row * width;
-    const std::int64_t filled = row < rows ? D : 0;
-    for (std::int64_t i = 0; i < filled; i += lanes())
-      store(load(from + row * stride + i, filled - i), line + i, width - i);
-    for (std::int64_t i = filled; i < width; ++i) line[i] = 0.0f;
-  }
-}
-
-// to (width, 64) = scale from (64, width)ᵀ.
-void transpose_block(const float* from, std::int64_t width, float scale, float* to) {
-#if HWY_TARGET == HWY_SCALAR
-  for (std::int64_t row = 0; row < kBlock; ++row)
-    for (std::int64_t i = 0; i < width; ++i) to[i * kBlock + row] = scale * from[row * width + i];
-#else
-  const hn::FixedTag<float, 4> d;
-  const hn::FixedTag<double, 2> dd;
-  const auto factor = hn::Set(d, scale);
-  for (std::int64_t row = 0; row < kBlock; row += 4) {
-    for (std::int64_t i = 0; i < width; i += 4) {
-      const float* block = from + row * width + i;
-      const auto r0 = hn::LoadU(d, block), r1 = hn::LoadU(d, block + width);
-      const auto r2 = hn::LoadU(d, block + 2 * width), r3 = hn::LoadU(d, block + 3 * width);
-      const auto a = hn::BitCast(dd, hn::InterleaveLower(d, r0, r1));  // 00 10 01 11
-      const auto b = hn::BitCast(dd, hn::InterleaveLower(d, r2, r3));  // 20 30 21 31
-      const auto e = hn::BitCast(dd, hn::InterleaveUpper(d, r0, r1));  // 02 12 03 13
-      const auto f = hn::BitCast(dd, hn::InterleaveUpper(d, r2, r3));  // 22 32 23 33
-      const auto write = [&](auto column, std::int64_t k) HWY_ATTR {
-        hn::StoreU(hn::Mul(hn::BitCast(d, column), factor), d, to + (i + k) * kBlock + row);
-      };
-      write(hn::InterleaveLower(dd, a, b), 0);
-      write(hn::InterleaveUpper(dd, a, b), 1);
-      write(hn::InterleaveLower(dd, e, f), 2);
-      write(hn::InterleaveUpper(dd, e, f), 3);
-    }
-  }
-#endif
-}
 
 // Where a block of queries stands: it begins at query t, and sees keys [0, num_keys).
 struct Block {
@@ -183,15 +141,6 @@ void softmax_columns(const Block& block, float* scores, float* lse, float* inver
   }
 }
 
-// to[i] = factors[i] from[i] for the block's rows.
-void write_rows(const Block& block, const float* from, std::int64_t width, const float* factors,
-                float* to, std::int64_t stride, std::int64_t D) {
-  for (std::int64_t row = 0; row < block.rows; ++row)
-    for (std::int64_t i = 0; i < D; i += lanes())
-      store(hn::Mul(load(from + row * width + i, width - i), set(factors[row])),
-            to + row * stride + i, D - i);
-}
-
 void attend_impl(const HeadForward& head) {
   const HeadShape& shape = head.shape;
   const AttentionScratch s(shape.T, shape.D, head.scratch);
@@ -205,7 +154,7 @@ void attend_impl(const HeadForward& head) {
     score(block, s.k, s.width, s.q_columns, s.scores);
     softmax_columns(block, s.scores, head.lse + t, s.factors);
     mix(block, s.scores, s.v, s.width, s.result);
-    write_rows(block, s.result, s.width, s.factors, head.out + t * shape.out_stride,
+    write_rows(s.result, s.width, block.rows, s.factors, head.out + t * shape.out_stride,
                shape.out_stride, shape.D);
   }
 }
@@ -262,7 +211,7 @@ void backward_block(const HeadBackward& head, std::int64_t h, std::int64_t t,
   spread(block, s.dp, s.q, s.width, s.dk);
   mix(block, s.dp, s.k, s.width, s.result);
   std::fill_n(s.factors, kBlock, shape.scale);
-  write_rows(block, s.result, s.width, s.factors, head.dq + at, shape.stride, shape.D);
+  write_rows(s.result, s.width, block.rows, s.factors, head.dq + at, shape.stride, shape.D);
 }
 
 // to (T, D) = factor from (T, width).
@@ -270,8 +219,8 @@ void write_gradient(const HeadShape& shape, const AttentionScratch& s, const flo
                     float factor, float* to) {
   std::fill_n(s.factors, kBlock, factor);
   for (std::int64_t t = 0; t < shape.T; t += kBlock)
-    write_rows(Block(t, shape.T), from + t * s.width, s.width, s.factors, to + t * shape.stride,
-               shape.stride, shape.D);
+    write_rows(from + t * s.width, s.width, std::min(kBlock, shape.T - t), s.factors,
+               to + t * shape.stride, shape.stride, shape.D);
 }
 
 void attend_backward_impl(const HeadBackward& head) {

@@ -1,4 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+// Element-wise loops in SIMD. An element is loaded before its place is stored to, and its bits do
+// not depend on where a range begins.
 #include "backends/cpu/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/pointwise_simd.cpp"

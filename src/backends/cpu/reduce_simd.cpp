@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+// Sums in SIMD. The order of additions depends on the lengths and on the width of a vector alone.
 #include "backends/cpu/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/reduce_simd.cpp"
