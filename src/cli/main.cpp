@@ -3,6 +3,7 @@
 // into one line and an exit code.
 #include <cstdio>
 #include <exception>
+#include <new>
 #include <span>
 #include <string>
 #include <vector>
@@ -149,6 +150,9 @@ int main(int argc, char** argv) {
     return cli::report("twill: ", error, cli::kUserCanFix);
   } catch (const DeviceError& error) {
     return cli::report("twill: the device failed: ", error, cli::kDeviceFailed);
+  } catch (const std::bad_alloc&) {
+    return cli::report("twill: ", Error("out of memory; use a smaller model, batch or text"),
+                       cli::kUserCanFix);
   } catch (const std::exception& error) {
     return cli::report("twill: a bug of ours, please report it: ", error, cli::kOurBug);
   }

@@ -40,7 +40,7 @@ std::int64_t default_ffn_width(const ModelConfig& config) {
 void FfnConfig::fields(FieldVisitor& visit) {
   visit("activation", activation, kActivations,
         "non-linearity of the feed-forward layer; swiglu and geglu are gated");
-  visit("width", width, Range<std::int64_t>{0, 1 << 24},
+  visit("width", width, Range<std::int64_t>{0, 1 << 20},
         "hidden width; 0 takes 4 x model.width, or 8/3 of it when gated");
 }
 
@@ -54,12 +54,12 @@ void ModelConfig::fields(FieldVisitor& visit) {
   visit("name", name, preset_names(), "preset that all other model keys start from");
   visit("family", family, kFamilies, "names runs and decides the export format");
   visit("layers", layers, Range<std::int64_t>{1, 1000}, "transformer blocks");
-  visit("width", width, Range<std::int64_t>{1, 1 << 20}, "width of the residual stream");
+  visit("width", width, Range<std::int64_t>{1, 1 << 16}, "width of the residual stream");
   visit("heads", heads, Range<std::int64_t>{1, 4096}, "query heads; must divide model.width");
   visit("kv_heads", kv_heads, Range<std::int64_t>{0, 4096},
         "key and value heads; must divide model.heads; 0 takes model.heads");
   visit("context", context, Range<std::int64_t>{1, 1 << 24}, "tokens the model sees at once");
-  visit("vocab", vocab, Range<std::int64_t>{0, 1 << 24},
+  visit("vocab", vocab, Range<std::int64_t>{0, 1 << 22},
         "size of the vocabulary; 0 takes the tokenizer's, padded to a multiple of 64");
   visit("norm", norm, kNorms, "layer: LayerNorm; rms: RMSNorm");
   visit("norm_eps", norm_eps, Range<double>{0.0, 1.0}, "added to the variance");

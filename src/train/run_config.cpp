@@ -13,6 +13,7 @@ namespace twill {
 namespace {
 
 constexpr std::int64_t kMany = 1'000'000'000;
+constexpr std::int64_t kMaxMicroBatchTokens = 1 << 26;
 
 constexpr std::array<std::string_view, 3> kDevices{"auto", "cpu", "reference"};
 constexpr std::array<std::string_view, 1> kRecipes{"dense"};
@@ -37,7 +38,7 @@ void TrainConfig::fields(FieldVisitor& visit) {
         "decides initial weights, order of the data and dropout");
   visit("sequence", sequence, Range<std::int64_t>{0, 1 << 24},
         "tokens per training sequence; 0 takes model.context");
-  visit("micro_batch", micro_batch, Range<std::int64_t>{1, 1 << 20},
+  visit("micro_batch", micro_batch, Range<std::int64_t>{1, 1 << 16},
         "sequences that pass through the model at once; decides memory");
   visit("batch_tokens", batch_tokens, Range<std::int64_t>{0, std::int64_t{1} << 40},
         "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
@@ -94,7 +95,7 @@ void LogConfig::fields(FieldVisitor& visit) {
 
 void RunConfig::fields(FieldVisitor& visit) {
   visit("device", device, kDevices, "where to compute; auto picks the fastest at hand");
-  visit("threads", threads, Range<std::int64_t>{0, 4096},
+  visit("threads", threads, Range<std::int64_t>{0, 1024},
         "CPU threads; 0 takes all; changes no result", OnResume::kFree);
   visit.section("run", run, "where the run lives");
   visit.section("model", model, "shape of the model", "name");
@@ -129,6 +130,12 @@ RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
           "train.sequence = {} is longer than model.context = {}; lower the one or raise the other",
           config.sequence(), config.model.context);
   const std::int64_t micro = config.micro_batch_tokens();
+  // With the ranges of the model's fields this keeps every byte count far below 2^63.
+  require(
+      micro <= kMaxMicroBatchTokens,
+      "train.micro_batch x sequence = {} tokens, expected at most {}; lower train.micro_batch and "
+      "reach the batch with train.batch_tokens",
+      micro, kMaxMicroBatchTokens);
   require(config.train.batch_tokens % micro == 0,
           "train.batch_tokens = {} must be a multiple of train.micro_batch x sequence = {}; the "
           "nearest is {}",

@@ -53,12 +53,14 @@ void StepProfile::restart() { ops_.clear(); }
 std::vector<ProductTime> StepProfile::measure_products(const Context& context, int repeats,
                                                        bool with_library) const {
   std::vector<ProductTime> measured = products_;
-  for (ProductTime& product : measured) {
+  for (ProductTime& product : measured)
     product.seconds = best_of(repeats, context, context.kernels().gemm, product.args);
-    const Kernel<GemmArgs> library = context.kernels().library_gemm;
-    if (with_library && library != nullptr)
-      product.library_seconds = best_of(repeats, context, library, product.args);
-  }
+  // The library comes last: its threads spin for milliseconds after a call and would slow ours
+  // down.
+  const Kernel<GemmArgs> library = context.kernels().library_gemm;
+  if (!with_library || library == nullptr) return measured;
+  for (ProductTime& product : measured)
+    product.library_seconds = best_of(repeats, context, library, product.args);
   return measured;
 }
 

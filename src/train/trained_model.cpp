@@ -6,6 +6,7 @@
 #include "data/corpus.h"
 #include "train/checkpoint.h"
 #include "train/evaluation.h"
+#include "train/memory_use.h"
 #include "train/training_run.h"
 
 namespace twill {
@@ -19,6 +20,7 @@ TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std
                           .max_batch = max_batch,
                           .max_time = config.sequence()}),
       model_(builder_, load_model_config(checkpoint_)) {
+  require_memory(builder_.memory_table());
   builder_.commit();
   load_weights(checkpoint_, builder_);
 }

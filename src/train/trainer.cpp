@@ -4,6 +4,7 @@
 #include <chrono>
 #include <cmath>
 
+#include "train/memory_use.h"
 #include "train/schedule.h"
 
 namespace twill {
@@ -29,6 +30,7 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       targets_(inputs_.size()) {}
 
 void Trainer::begin() {
+  require_memory(builder_.memory_table());
   builder_.commit();
   initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
 }

@@ -79,6 +79,7 @@ class Run {
 
   void prepare() {
     const bool is_new = !folder_;
+    require_memory(trainer_->memory_table());  // before anything is written
     if (is_new) folder_.emplace(RunFolder::create(config()));
     const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
     listener_.on_begin(config(), facts(checkpoint));

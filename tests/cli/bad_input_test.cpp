@@ -65,6 +65,14 @@ TEST_F(BadInput, OutOfRange) {
   expect_line(train({"recipe=fst"}), "expected dense");
 }
 
+TEST_F(BadInput, MoreMemoryThanThereIs) {
+  const ProcessResult result = train({"model.width=65536", "model.layers=1000"});
+  expect_line(result, "GiB are free; lower train.micro_batch");
+  EXPECT_FALSE(has_runs());
+  expect_line(train({"model.context=16777216", "train.micro_batch=65536"}),
+              "tokens, expected at most 67108864");
+}
+
 TEST_F(BadInput, ConfigFile) {
   expect_line(twill({"train", "none.toml"}), "cannot read none.toml: No such file or directory");
   dir_.write("broken.toml", "[train\nsteps = 1\n");
