@@ -114,14 +114,15 @@ void ProgressView::on_end(bool interrupted) {
   print_line("");
   if (interrupted) {
     print_line(fmt::format("interrupted at step {}; saved {}", last_step_, checkpoint_));
-    print_line(fmt::format("go on with   twill train --resume {}", folder_));
+    print_line(fmt::format("go on with   {} train --resume {}", command_name(), folder_));
     return;
   }
   if (last_step_ == 0) print_line("nothing left to do: the run has taken all its steps");
   if (validated_)
     print_line(fmt::format("validation loss {:.4f} -> {:.4f} in {}", first_validation_,
                            last_validation_, format_duration(seconds)));
-  print_line(fmt::format("sample more   twill sample {} --prompt \"Once\"", folder_));
+  print_line(
+      fmt::format("sample more   {} sample {} --prompt \"Tale: The \"", command_name(), folder_));
 }
 
 }  // namespace twill::cli

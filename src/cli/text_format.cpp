@@ -3,10 +3,16 @@
 
 #include <array>
 #include <cmath>
+#include <cstdlib>
 
 #include <fmt/format.h>
 
 namespace twill::cli {
+
+std::string command_name() {
+  const char* name = std::getenv("TWILL_COMMAND");
+  return name != nullptr ? name : "twill";
+}
 
 std::string format_bytes(std::int64_t bytes) {
   constexpr std::array kUnits{"B", "KiB", "MiB", "GiB", "TiB"};

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Numbers as people read them.
+// Numbers and hints as people read them.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,9 @@
 #include "nn/builder.h"
 
 namespace twill::cli {
+
+// What the user typed to get here: the launcher tells (./twill), else "twill".
+std::string command_name();
 
 std::string format_bytes(std::int64_t bytes);                     // 1.25 GiB
 std::string format_count(double count);                           // 124 M, 25.3 k
