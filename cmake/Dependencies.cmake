@@ -2,7 +2,6 @@
 # What Twill builds on; docs/dependencies.md gives the reason for each.
 find_package(Threads REQUIRED)
 find_package(fmt REQUIRED)
-find_package(CLI11 REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(hwy REQUIRED)

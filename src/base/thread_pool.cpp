@@ -2,6 +2,8 @@
 #include "base/thread_pool.h"
 
 #include <algorithm>
+#include <string>
+#include <system_error>
 #include <utility>
 
 #if defined(__x86_64__)
@@ -27,11 +29,20 @@ void pause() {
 
 ThreadPool::ThreadPool(int num_threads) {
   TWILL_CHECK(num_threads >= 1, "a pool has at least the calling thread");
-  for (int thread = 1; thread < num_threads; ++thread)
-    workers_.emplace_back([this, thread] { worker_loop(thread); });
+  try {
+    for (int thread = 1; thread < num_threads; ++thread)
+      workers_.emplace_back([this, thread] { worker_loop(thread); });
+  } catch (const std::system_error& error) {
+    const std::string started = std::to_string(workers_.size() + 1);
+    stop_workers();
+    throw Error("cannot start " + std::to_string(num_threads) + " threads, only " + started + ": " +
+                error.code().message() + "; set threads to less");
+  }
 }
 
-ThreadPool::~ThreadPool() {
+ThreadPool::~ThreadPool() { stop_workers(); }
+
+void ThreadPool::stop_workers() {
   {
     const std::lock_guard lock(mutex_);
     stop_ = true;

@@ -16,7 +16,8 @@ namespace twill {
 
 class ThreadPool {
  public:
-  // `num_threads` counts the calling thread; it must be at least 1.
+  // `num_threads` counts the calling thread; it must be at least 1. Throws twill::Error when the
+  // system does not give so many.
   explicit ThreadPool(int num_threads);
   ~ThreadPool();
   ThreadPool(const ThreadPool&) = delete;
@@ -31,6 +32,7 @@ class ThreadPool {
   void run(std::int64_t num_tasks, const Task& task);
 
  private:
+  void stop_workers();
   void worker_loop(int thread);
   void work(int thread);
   bool wait_for_job(std::uint64_t seen);
@@ -53,7 +55,7 @@ class ThreadPool {
 void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain,
                   const std::function<void(std::int64_t begin, std::int64_t end)>& body);
 
-// Physical limits apply: the number of hardware threads, at least 1.
+// The logical CPUs this process may run on, at least 1.
 int default_num_threads();
 
 }  // namespace twill

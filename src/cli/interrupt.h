@@ -1,12 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
-// Ctrl-C and SIGTERM ask for a clean stop; a second one ends the process at once.
+// Ctrl-C, SIGTERM and a closed terminal ask for a clean stop; a second one ends the process at
+// once.
 #pragma once
 
 #include <atomic>
+#include <thread>
 
 namespace twill::cli {
 
-// Installs the handlers for its lifetime.
+// No signal handler runs: oneDNN's products use heap memory as their stack, and a handler that
+// starts on it would write its frame over the heap. The signals are blocked in every thread, and
+// one thread of ours waits for them. So make this before any other thread starts.
 class Interrupt {
  public:
   Interrupt();
@@ -14,7 +18,14 @@ class Interrupt {
   Interrupt(const Interrupt&) = delete;
   Interrupt& operator=(const Interrupt&) = delete;
 
-  const std::atomic<bool>& requested() const;
+  const std::atomic<bool>& requested() const { return requested_; }
+
+ private:
+  void watch();
+
+  std::atomic<bool> requested_{false};
+  std::atomic<bool> ended_{false};
+  std::thread watcher_;
 };
 
 }  // namespace twill::cli

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The only place that ends the process: parses the command line, runs one command, turns exceptions
 // into one line and an exit code.
+#include <cerrno>
 #include <cstdio>
+#include <cstring>
 #include <exception>
 #include <new>
-#include <span>
 #include <string>
+#include <system_error>
 #include <vector>
 
 #include <fmt/format.h>
@@ -139,13 +141,20 @@ int report(const char* who, const std::exception& error, int code) {
   return code;
 }
 
+int report_output_failure(int error) {
+  fmt::print(stderr, "twill: cannot write to standard output: {}\n", std::strerror(error));
+  return kUserCanFix;
+}
+
 }  // namespace
 }  // namespace twill::cli
 
 int main(int argc, char** argv) {
   using namespace twill;
   try {
-    return cli::parse_and_run(argc, argv);
+    const int code = cli::parse_and_run(argc, argv);
+    if (std::fflush(stdout) == 0 || code != cli::kDone) return code;
+    return cli::report_output_failure(errno);
   } catch (const Error& error) {
     return cli::report("twill: ", error, cli::kUserCanFix);
   } catch (const DeviceError& error) {
@@ -153,6 +162,10 @@ int main(int argc, char** argv) {
   } catch (const std::bad_alloc&) {
     return cli::report("twill: ", Error("out of memory; use a smaller model, batch or text"),
                        cli::kUserCanFix);
+  } catch (const std::system_error& error) {
+    // fmt throws this when standard output takes no more.
+    if (std::ferror(stdout) != 0) return cli::report_output_failure(error.code().value());
+    return cli::report("twill: a bug of ours, please report it: ", error, cli::kOurBug);
   } catch (const std::exception& error) {
     return cli::report("twill: a bug of ours, please report it: ", error, cli::kOurBug);
   }

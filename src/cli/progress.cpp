@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
+#include <sys/ioctl.h>
+#include <unistd.h>
+
 #include <algorithm>
 #include <cmath>
 #include <cstdio>
@@ -8,23 +11,49 @@
 #include <fmt/format.h>
 
 #include "cli/text_format.h"
+#include "train/run_folder.h"
 
 namespace twill::cli {
 namespace {
 
-// 24 cells of eight steps each: fine enough to be seen moving.
-std::string bar(double share) {
-  constexpr int kCells = 24;
+// Standard output may be closed or full: a run goes on without it, and fmt::print would throw.
+void print(const std::string& text) {
+  std::fputs(text.c_str(), stdout);
+  std::fflush(stdout);
+}
+
+std::size_t terminal_width() {
+  winsize size{};
+  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
+  return known ? size.ws_col : 80;
+}
+
+// Cells of eight steps each: fine enough to be seen moving.
+std::string bar(double share, int cells) {
   constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * kCells * 8);
+  const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells * 8);
   std::string text;
   for (int cell = 0; cell < eighths / 8; ++cell) text += "█";
   text += kParts[eighths % 8];
   const int used = eighths / 8 + (eighths % 8 > 0 ? 1 : 0);
-  return text + std::string(static_cast<std::size_t>(kCells - used), ' ');
+  return text + std::string(static_cast<std::size_t>(cells - used), ' ');
+}
+
+// As many fields as fit; what does not fit is left out from the right.
+std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
+  std::string line;
+  for (const std::string& field : fields) {
+    if (!line.empty() && line.size() + 2 + field.size() > width) break;
+    line += (line.empty() ? "" : "  ") + field;
+  }
+  return line;
 }
 
 }  // namespace
+
+ProgressView::~ProgressView() {
+  if (moving_) print("\n");
+}
 
 void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   folder_ = facts.folder;
@@ -32,34 +61,37 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   log_every_ = config.log.every;
   step_tokens_ = config.accumulation() * config.micro_batch_tokens();
   started_ = std::chrono::steady_clock::now();
-  fmt::print("run      {}{}\n", facts.folder,
-             facts.resumed_from.empty() ? "" : "  (resumed from " + facts.resumed_from + ")");
-  fmt::print("model    {} · {} · {} parameters · {} layers, width {}, {} heads, context {}\n",
-             config.model.name, config.model.family,
-             format_count(static_cast<double>(facts.num_parameters)), config.model.layers,
-             config.model.width, config.model.heads, config.model.context);
-  fmt::print("recipe   {}\n", config.recipe.name);
-  fmt::print("data     {} tokens to learn from, {} to validate on\n",
-             format_count(static_cast<double>(facts.train_tokens)),
-             format_count(static_cast<double>(facts.validation_tokens)));
-  fmt::print("device   {} · {} threads\n", facts.backend, facts.num_threads);
-  fmt::print("steps    {} of {} tokens\n", steps_, format_count(static_cast<double>(step_tokens_)));
-  fmt::print("memory\n{}\n", format_memory(facts.memory));
-  std::fflush(stdout);
+  resumed_ = facts.resumed_from;
+  const auto count = [](std::int64_t number) { return format_count(static_cast<double>(number)); };
+  print(fmt::format("run      {}{}\n", facts.folder,
+                    resumed_.empty() ? "" : "  (resumed from " + resumed_ + ")"));
+  print(fmt::format(
+      "model    {} · {} · {} parameters · {} layers, width {}, {} heads, context {}\n",
+      config.model.name, config.model.family, count(facts.num_parameters), config.model.layers,
+      config.model.width, config.model.heads, config.model.context));
+  print(fmt::format("recipe   {}\n", config.recipe.name));
+  print(fmt::format("data     {} tokens to learn from, {} to validate on\n",
+                    count(facts.train_tokens), count(facts.validation_tokens)));
+  print(fmt::format("device   {} · {} threads\n", facts.backend, facts.num_threads));
+  print(fmt::format("steps    {} of {} tokens\n", steps_, count(step_tokens_)));
+  print(fmt::format("memory\n{}\n", format_memory(facts.memory)));
 }
 
 double ProgressView::seconds_left(std::int64_t step) const {
   return step_seconds_ * static_cast<double>(steps_ - step);
 }
 
-std::string ProgressView::step_line(const StepResult& result, double floor_share) const {
+std::vector<std::string> ProgressView::step_fields(const StepResult& result,
+                                                   double floor_share) const {
   const double tokens_per_s = static_cast<double>(step_tokens_) / result.seconds;
-  const std::string floor =
-      floor_share > 0.0 ? fmt::format("  {:.0f}% of GEMM floor", 100.0 * floor_share) : "";
-  return fmt::format("loss {:.4f}  lr {:.2e}  |g| {:.2f}  {} tok/s{}  ETA {}{}", result.loss,
-                     result.lr, result.grad_norm, format_count(tokens_per_s), floor,
-                     format_duration(seconds_left(result.step)),
-                     result.finite ? "" : "  not finite: update skipped");
+  std::vector<std::string> fields{
+      fmt::format("loss {:.4f}", result.loss), "ETA " + format_duration(seconds_left(result.step)),
+      format_count(tokens_per_s) + " tok/s", fmt::format("lr {:.2e}", result.lr),
+      fmt::format("|g| {:.2f}", result.grad_norm)};
+  if (floor_share > 0.0)
+    fields.push_back(fmt::format("{:.0f}% of GEMM floor", 100.0 * floor_share));
+  if (!result.finite) fields.insert(fields.begin() + 1, "not finite: update skipped");
+  return fields;
 }
 
 void ProgressView::on_step(const StepResult& result, double floor_share) {
@@ -68,24 +100,25 @@ void ProgressView::on_step(const StepResult& result, double floor_share) {
   // Smoothed over about ten steps, so that the ETA does not jump.
   step_seconds_ =
       step_seconds_ == 0.0 ? result.seconds : 0.9 * step_seconds_ + 0.1 * result.seconds;
-  const std::string line = step_line(result, floor_share);
+  const std::vector<std::string> fields = step_fields(result, floor_share);
+  const std::string head = fmt::format("{}/{}", result.step, steps_);
   if (!terminal_) {
     if (result.step == first_step_ || result.step % log_every_ == 0 || result.step == steps_)
-      fmt::print("step {}/{}  {}\n", result.step, steps_, line);
-    std::fflush(stdout);
+      print(fmt::format("step {}  {}\n", head, fitting(fields, std::string::npos)));
     return;
   }
+  const std::size_t width = terminal_width();
+  const int cells = width >= 110 ? 24 : 10;
   const double share = static_cast<double>(result.step) / static_cast<double>(steps_);
-  fmt::print("\r\033[K{:>5}/{} {} {}", result.step, steps_, bar(share), line);
-  std::fflush(stdout);
+  const std::size_t used = head.size() + 2 + static_cast<std::size_t>(cells) + 1;
+  print(fmt::format("\r\033[K{} {} {}", head, bar(share, cells),
+                    fitting(fields, width > used ? width - used : 0)));
   moving_ = true;
 }
 
 void ProgressView::print_line(const std::string& line) {
-  if (moving_) fmt::print("\r\033[K");
+  print((moving_ ? "\r\033[K" : "") + line + "\n");
   moving_ = false;
-  fmt::print("{}\n", line);
-  std::fflush(stdout);
 }
 
 void ProgressView::on_evaluation(std::int64_t step, double validation_loss) {
@@ -103,26 +136,25 @@ void ProgressView::on_checkpoint(const std::string& path) {
 
 void ProgressView::on_sample_begin() { print_line("\na sample of what it writes now:\n"); }
 
-void ProgressView::on_sample(std::string_view text) {
-  fmt::print("{}", text);
-  std::fflush(stdout);
-}
+void ProgressView::on_sample(std::string_view text) { print(std::string(text)); }
 
 void ProgressView::on_end(bool interrupted) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   print_line("");
   if (interrupted) {
-    print_line(fmt::format("interrupted at step {}; saved {}", last_step_, checkpoint_));
-    print_line(fmt::format("go on with   {} train --resume {}", command_name(), folder_));
+    print_line(checkpoint_.empty() ? "interrupted; nothing new to save since " + resumed_
+                                   : "interrupted; saved " + checkpoint_);
+    print_line(
+        fmt::format("go on with   {} train --resume {}", command_name(), shell_quoted(folder_)));
     return;
   }
   if (last_step_ == 0) print_line("nothing left to do: the run has taken all its steps");
   if (validated_)
     print_line(fmt::format("validation loss {:.4f} -> {:.4f} in {}", first_validation_,
                            last_validation_, format_duration(seconds)));
-  print_line(
-      fmt::format("sample more   {} sample {} --prompt \"Tale: The \"", command_name(), folder_));
+  print_line(fmt::format("sample more   {} sample {} --prompt \"Tale: The \"", command_name(),
+                         shell_quoted(folder_)));
 }
 
 }  // namespace twill::cli

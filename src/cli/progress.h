@@ -4,6 +4,8 @@
 
 #include <chrono>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "train/training_run.h"
 
@@ -12,6 +14,10 @@ namespace twill::cli {
 class ProgressView : public TrainingListener {
  public:
   explicit ProgressView(bool terminal) : terminal_(terminal) {}
+  // An error message that follows starts on a line of its own.
+  ~ProgressView() override;
+  ProgressView(const ProgressView&) = delete;
+  ProgressView& operator=(const ProgressView&) = delete;
 
   void on_begin(const RunConfig& config, const RunFacts& facts) override;
   void on_step(const StepResult& result, double floor_share) override;
@@ -22,7 +28,8 @@ class ProgressView : public TrainingListener {
   void on_end(bool interrupted) override;
 
  private:
-  std::string step_line(const StepResult& result, double floor_share) const;
+  // What there is to say of a step, the most important first.
+  std::vector<std::string> step_fields(const StepResult& result, double floor_share) const;
   double seconds_left(std::int64_t step) const;
   // Puts a lasting line above the moving one.
   void print_line(const std::string& line);
@@ -31,6 +38,7 @@ class ProgressView : public TrainingListener {
   bool moving_ = false;
   std::string folder_;
   std::string checkpoint_;
+  std::string resumed_;
   std::int64_t steps_ = 0;
   std::int64_t first_step_ = 0;
   std::int64_t last_step_ = 0;

@@ -20,7 +20,7 @@ int run_sample(const SampleCommand& command) {
           .seed = static_cast<std::uint64_t>(command.seed)},
          [](std::string_view text) {
            fmt::print("{}", text);
-           std::fflush(stdout);
+           return std::fflush(stdout) == 0;  // nobody listens any more
          });
   fmt::print("\n");
   return kDone;

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <unistd.h>
 
+#include <cstdlib>
+#include <string_view>
+
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
@@ -8,11 +11,20 @@
 #include "train/training_run.h"
 
 namespace twill::cli {
+namespace {
+
+// A terminal that can go back to the beginning of a line.
+bool on_moving_terminal() {
+  const char* term = std::getenv("TERM");
+  return ::isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
+}
+
+}  // namespace
 
 int run_train(const TrainCommand& command) {
   const Words words = split_words(command.words);
   const Interrupt interrupt;
-  ProgressView view(::isatty(STDOUT_FILENO) == 1);
+  ProgressView view(on_moving_terminal());
   const Outcome outcome = run_training(
       {.config_file = words.config_file, .overrides = words.overrides, .resume = command.resume},
       view, interrupt.requested());

@@ -67,8 +67,22 @@ std::unique_ptr<Texts> load_texts(const DataConfig& config) {
 std::string hash_of(const Texts& texts) {
   Hasher hasher;
   hasher.add(texts.storage.data(), texts.storage.size());
-  hasher.add(texts.separate.data(), texts.separate.size());
+  if (!texts.separate.empty()) {
+    // The boundary counts: the same bytes divided otherwise are another corpus.
+    const auto train_bytes = static_cast<std::uint64_t>(texts.storage.size());
+    hasher.add(&train_bytes, sizeof train_bytes);
+    hasher.add(texts.separate.data(), texts.separate.size());
+  }
   return hash_text(hasher.value());
+}
+
+void require_window(const DataConfig& config, const std::vector<Token>& validation,
+                    std::int64_t sequence) {
+  require(std::ssize(validation) > sequence,
+          "{}: {} validation tokens are too few: one window needs at least {} (sequence {} + 1); "
+          "give more text or lower model.context",
+          config.validation.empty() ? "data.validation_fraction" : "data.validation",
+          validation.size(), sequence + 1, sequence);
 }
 
 void check_sizes(const DataConfig& config, const Corpus& corpus, const BatchShape& batch) {
@@ -77,19 +91,17 @@ void check_sizes(const DataConfig& config, const Corpus& corpus, const BatchShap
           "data.train: {} tokens are too few: one batch needs at least {} (train.micro_batch {} × "
           "sequence {} + 1); give more text or lower model.context",
           corpus.train.size(), needed, batch.micro_batch, batch.sequence);
-  require(std::ssize(corpus.validation) > batch.sequence,
-          "{}: {} validation tokens are too few: one window needs at least {} (sequence {} + 1); "
-          "give more text or lower model.context",
-          config.validation.empty() ? "data.validation_fraction" : "data.validation",
-          corpus.validation.size(), batch.sequence + 1, batch.sequence);
+  require_window(config, corpus.validation, batch.sequence);
 }
 
 }  // namespace
 
 void DataConfig::fields(FieldVisitor& visit) {
-  visit("train", train, "training text: files, folders, globs, or \"builtin\"");
+  // Free on resume: where the text lies does not matter, the hash decides.
+  visit("train", train, "training text: files, folders, globs, or \"builtin\"", OnResume::kFree);
   visit("validation", validation,
-        "validation text, given like the training text; empty: the end of the training text");
+        "validation text, given like the training text; empty: the end of the training text",
+        OnResume::kFree);
   visit("validation_fraction", validation_fraction, Range<double>{0.0001, 0.9},
         "share of the training text kept for validation");
   visit("tokenizer", tokenizer, tokenizer_names(), "how text becomes tokens");
@@ -111,6 +123,17 @@ Corpus load_corpus(const DataConfig& config, const BatchShape& batch) {
   corpus.validation = tokenize(*tokenizer, texts->validation);
   check_sizes(config, corpus, batch);
   return corpus;
+}
+
+std::vector<Token> load_validation(const DataConfig& config, std::int64_t sequence) {
+  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(config.tokenizer);
+  DataConfig wanted = config;
+  // A text of its own makes the training text unnecessary: it may be gone.
+  if (!config.validation.empty()) wanted.train = config.validation;
+  const std::unique_ptr<Texts> texts = load_texts(wanted);
+  std::vector<Token> tokens = tokenize(*tokenizer, texts->validation);
+  require_window(config, tokens, sequence);
+  return tokens;
 }
 
 }  // namespace twill

@@ -38,4 +38,7 @@ struct Corpus {
 // batch, or when config.hash is set and the text is another one.
 Corpus load_corpus(const DataConfig& config, const BatchShape& batch);
 
+// The validation part alone, for measuring a trained model; the hash is not compared.
+std::vector<Token> load_validation(const DataConfig& config, std::int64_t sequence);
+
 }  // namespace twill

@@ -2,8 +2,7 @@
 // The non-linearity inside a feed-forward layer.
 //
 //   plain   y = f(x)               x, y (rows, F)
-//   gated   y = value · f(gate)    x (rows, 2 F) = [value | gate] from one fused matrix, y (rows,
-//   F)
+//   gated   y = value · f(gate)    y (rows, F), x (rows, 2 F) = [value | gate] of one matrix
 //
 //   kGelu      x Φ(x), Φ by erf
 //   kGeluTanh  x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))        GPT-2's gelu_new

@@ -10,8 +10,8 @@
 // The maximum of a row is subtracted before exp, so one dominant score does not overflow.
 //
 // Backward: with delta[i] = dout[i]·out[i] and dp[i, j] = dout[i]·v[j],
-//   ds = p (dp - delta),  dq[i] = scale Σ_j ds k[j],  dk[j] = scale Σ_i ds q[i],  dv[j] = Σ_i p
-//   dout[i]
+//   ds    = p (dp - delta)
+//   dq[i] = scale Σ_j ds k[j],  dk[j] = scale Σ_i ds q[i],  dv[j] = Σ_i p dout[i]
 // (dk and dv also sum over the query heads of their group). dqkv is overwritten in every element.
 //
 // Storage and products in f32 (reference: f64 accumulators, or all f64). Error: two-oracle rule

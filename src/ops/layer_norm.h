@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Layer normalisation over the last axis:
 //
-//   y = (x - mean) rstd weight [+ bias],  rstd = 1 / sqrt(variance + eps), variance = mean of
-//   (x-mean)²
+//   y = (x - mean) rstd weight [+ bias]
+//   rstd = 1 / sqrt(variance + eps),  variance = mean of (x - mean)²
 //
 //   x, y        (rows, C)   y must not overlap x
 //   weight      (C)

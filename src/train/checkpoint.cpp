@@ -36,6 +36,11 @@ std::string hidden_path(const std::string& folder, const std::string& name) {
   return folder + "/" + std::string(kHidden) + name;
 }
 
+std::string parent_of(const std::string& checkpoint) {
+  const std::string folder = fs::path(checkpoint).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
 std::string hash_of_weights(const Builder& builder) {
   Hasher hasher;
   for (const Parameter& parameter : builder.parameters())
@@ -154,7 +159,7 @@ std::string save_checkpoint(const std::string& folder, const Trainer& trainer, s
 }
 
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
-  require_undamaged(checkpoint);
+  require_undamaged(checkpoint, CheckpointFiles::kModelAndState);
   const SafetensorsFile model(file_in(checkpoint, kModelFile));
   const SafetensorsFile state(file_in(checkpoint, kStateFile));
   const std::vector<TensorEntry> moments = moment_entries(trainer.optimizer());
@@ -199,26 +204,39 @@ std::int64_t step_of(const std::string& checkpoint) {
   return digits ? std::stoll(name.substr(kPrefix.size())) : -1;
 }
 
-std::string find_damage(const std::string& checkpoint) {
+std::string find_damage(const std::string& checkpoint, CheckpointFiles files) {
   try {
-    require_pair(open_checked(checkpoint, kModelFile), open_checked(checkpoint, kStateFile));
+    const SafetensorsFile model = open_checked(checkpoint, kModelFile);
+    if (files == CheckpointFiles::kModelAndState)
+      require_pair(model, open_checked(checkpoint, kStateFile));
   } catch (const Error& error) {
     return error.what();
   }
   return {};
 }
 
-void require_undamaged(const std::string& checkpoint) {
-  const std::string damage = find_damage(checkpoint);
+void require_undamaged(const std::string& checkpoint, CheckpointFiles files) {
+  const std::string damage = find_damage(checkpoint, files);
   if (damage.empty()) return;
-  const std::vector<std::string> all =
-      list_checkpoints(fs::path(checkpoint).parent_path().string());
+  const std::vector<std::string> all = list_checkpoints(parent_of(checkpoint));
   for (auto older = all.rbegin(); older != all.rend(); ++older) {
-    if (step_of(*older) >= step_of(checkpoint) || !find_damage(*older).empty()) continue;
-    fail("{}; the previous good checkpoint is {}: use --resume {} to go on from it", damage, *older,
+    if (step_of(*older) >= step_of(checkpoint) || !find_damage(*older, files).empty()) continue;
+    fail("{}; the previous good checkpoint is {}: give this path instead of the run", damage,
          *older);
   }
   fail("{}; no older good checkpoint is left", damage);
+}
+
+void set_aside_later(const std::string& checkpoint) {
+  const std::string folder = parent_of(checkpoint);
+  for (const std::string& other : list_checkpoints(folder)) {
+    if (step_of(other) <= step_of(checkpoint)) continue;
+    const std::string aside = folder + "/replaced-" + fs::path(other).filename().string();
+    std::error_code error;
+    fs::remove_all(aside, error);
+    fs::rename(other, aside, error);
+    if (error) fail_to_write("rename", other, error.value());
+  }
 }
 
 }  // namespace twill

@@ -32,10 +32,17 @@ std::vector<std::string> list_checkpoints(const std::string& folder);
 // The step in the name of a checkpoint's folder.
 std::int64_t step_of(const std::string& checkpoint);
 
-// Opens both files and checks them completely. Empty when good, else what is wrong.
-std::string find_damage(const std::string& checkpoint);
+// Which files of a checkpoint a reader needs.
+enum class CheckpointFiles { kModel, kModelAndState };
+
+// Opens the files and checks them completely. Empty when good, else what is wrong.
+std::string find_damage(const std::string& checkpoint, CheckpointFiles files);
 
 // Throws when `checkpoint` is damaged, naming the newest older checkpoint that is good.
-void require_undamaged(const std::string& checkpoint);
+void require_undamaged(const std::string& checkpoint, CheckpointFiles files);
+
+// A run that goes on from `checkpoint` takes another way from there: later checkpoints of the
+// folder are kept, but renamed to replaced-step-…, so that none of them is taken for the newest.
+void set_aside_later(const std::string& checkpoint);
 
 }  // namespace twill

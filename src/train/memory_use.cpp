@@ -4,6 +4,7 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <fstream>
 #include <limits>
 #include <string>
@@ -25,7 +26,19 @@ std::int64_t peak_resident_bytes() {
   return std::int64_t{usage.ru_maxrss} * 1024;
 }
 
-std::int64_t available_bytes() {
+namespace {
+
+constexpr std::int64_t kUnknown = std::numeric_limits<std::int64_t>::max();
+
+// What a container's limit leaves; version 2 control groups.
+std::int64_t cgroup_bytes() {
+  std::ifstream limit_file("/sys/fs/cgroup/memory.max"), used_file("/sys/fs/cgroup/memory.current");
+  std::int64_t limit = 0, used = 0;
+  if (!(limit_file >> limit) || !(used_file >> used)) return kUnknown;  // no limit reads "max"
+  return std::max<std::int64_t>(0, limit - used);
+}
+
+std::int64_t machine_bytes() {
   std::ifstream meminfo("/proc/meminfo");
   for (std::string key, unit; meminfo >> key;) {
     std::int64_t kibibytes = 0;
@@ -33,8 +46,12 @@ std::int64_t available_bytes() {
     std::getline(meminfo, unit);
     if (key == "MemAvailable:") return kibibytes * 1024;
   }
-  return std::numeric_limits<std::int64_t>::max();  // unknown: let the kernel decide
+  return kUnknown;  // let the kernel decide
 }
+
+}  // namespace
+
+std::int64_t available_bytes() { return std::min(machine_bytes(), cgroup_bytes()); }
 
 void require_memory(const std::vector<MemoryLine>& table) {
   std::int64_t needed = 0;

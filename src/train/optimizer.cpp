@@ -5,6 +5,7 @@
 
 #include <cmath>
 
+#include "base/require.h"
 #include "ops/adamw.h"
 #include "ops/sum_squares.h"
 
@@ -22,15 +23,23 @@ Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config) : config_(
     const bool is_matrix = parameter.shape.rank() >= 2;
     Slot& slot = slots_.emplace_back(
         Slot{&parameter, 1.0, is_matrix ? config.weight_decay : 0.0, View(), View()});
-    for (const OptimizerGroup& group : config.group) {
-      if (!matches(group.match, parameter.name)) continue;
-      slot.lr_scale = group.lr_scale;
-      slot.weight_decay = group.weight_decay;
-    }
     builder.optimizer_state(slot.m, parameter.shape);
     builder.optimizer_state(slot.v, parameter.shape);
   }
+  for (const OptimizerGroup& group : config.group) apply_rule(group);
   builder.state(sum_, DType::kF64, {1});
+}
+
+void Optimizer::apply_rule(const OptimizerGroup& group) {
+  bool used = false;
+  for (Slot& slot : slots_) {
+    if (!matches(group.match, slot.parameter->name)) continue;
+    used = true;
+    if (group.lr_scale >= 0.0) slot.lr_scale = group.lr_scale;
+    if (group.weight_decay >= 0.0) slot.weight_decay = group.weight_decay;
+  }
+  require(used, "optimizer.group: match = \"{}\" fits no parameter; names are like {}", group.match,
+          slots_.empty() ? "none" : slots_.back().parameter->name);
 }
 
 double Optimizer::gradient_norm(const Context& context) const {

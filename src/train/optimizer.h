@@ -35,6 +35,8 @@ class Optimizer {
   const std::deque<Slot>& slots() const { return slots_; }
 
  private:
+  void apply_rule(const OptimizerGroup& group);
+
   OptimizerConfig config_;
   std::deque<Slot> slots_;
   View sum_;  // (1) f64

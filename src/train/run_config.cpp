@@ -33,7 +33,7 @@ void RecipeConfig::fields(FieldVisitor& visit) {
 }
 
 void TrainConfig::fields(FieldVisitor& visit) {
-  visit("steps", steps, Range<std::int64_t>{1, kMany}, "optimizer steps");
+  visit("steps", steps, Range<std::int64_t>{1, kMany}, "optimizer steps", OnResume::kFree);
   visit("seed", seed, Range<std::int64_t>{0, std::int64_t{1} << 62},
         "decides initial weights, order of the data and dropout");
   visit("sequence", sequence, Range<std::int64_t>{0, 1 << 24},
@@ -48,8 +48,10 @@ void TrainConfig::fields(FieldVisitor& visit) {
 
 void OptimizerGroup::fields(FieldVisitor& visit) {
   visit("match", match, {}, "glob over parameter names, as blocks.*.bias");
-  visit("lr_scale", lr_scale, Range<double>{0.0, 1e6}, "factor on the learning rate");
-  visit("weight_decay", weight_decay, Range<double>{0.0, 1e6}, "decoupled decay of these");
+  visit("lr_scale", lr_scale, Range<double>{-1.0, 1e6},
+        "factor on the learning rate; -1 leaves it as it is");
+  visit("weight_decay", weight_decay, Range<double>{-1.0, 1e6},
+        "decoupled decay of these; -1 leaves it as it is");
 }
 
 void OptimizerConfig::fields(FieldVisitor& visit) {
@@ -113,15 +115,28 @@ std::int64_t RunConfig::accumulation() const {
   return train.batch_tokens == 0 ? 1 : train.batch_tokens / micro_batch_tokens();
 }
 
-RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides) {
+namespace {
+
+TomlDocument read_document(const std::string& file, const std::vector<std::string>& overrides) {
   TomlDocument document;
   if (!file.empty()) document = TomlDocument::parse_file(file);
   for (const std::string& pair : overrides) document.overlay(pair);
+  return document;
+}
+
+}  // namespace
+
+RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides) {
+  const TomlDocument document = read_document(file, overrides);
   RunConfig config;
   if (const auto name = document.text_at("model.name"))
     if (const auto preset = find_preset(*name)) config.model = *preset;
   read(document, config);
   return config;
+}
+
+std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides) {
+  return read_document(file, overrides).text_at("run.dir").value_or(RunSection().dir);
 }
 
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {

@@ -33,11 +33,11 @@ struct TrainConfig {
   void fields(FieldVisitor& visit);
 };
 
-// Rules for parameters whose names match a glob; later rules win.
+// Rules for parameters whose names match a glob; later rules win. A negative value says nothing.
 struct OptimizerGroup {
   std::string match = "*";
-  double lr_scale = 1.0;
-  double weight_decay = 0.0;
+  double lr_scale = -1.0;
+  double weight_decay = -1.0;
   void fields(FieldVisitor& visit);
 };
 
@@ -101,6 +101,9 @@ struct RunConfig {
 
 // Presets first, then the file (may be empty), then each key=value. Nothing is derived yet.
 RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides);
+
+// run.dir alone: where to look for a run before its own config is known.
+std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides);
 
 // What no single range can check, and the zeros that mean "derive it".
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab);

@@ -2,7 +2,9 @@
 // A run lives in a folder: config.toml, metrics.jsonl, checkpoints/step-00000120/….
 #pragma once
 
+#include <memory>
 #include <string>
+#include <vector>
 
 #include "train/run_config.h"
 
@@ -23,6 +25,10 @@ class RunFolder {
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
 
+  // Takes the run for this process; refused while another one trains it. Held as long as this
+  // object.
+  void lock();
+
   // The checkpoint that open() named, or the newest one; empty when there is none.
   std::string checkpoint() const;
   // The same, but no checkpoint is an error.
@@ -36,6 +42,10 @@ class RunFolder {
 
   std::string path_;
   std::string checkpoint_;
+  std::shared_ptr<void> lock_;
 };
+
+// The word as a shell reads it back: quoted where it has to be.
+std::string shell_quoted(const std::string& word);
 
 }  // namespace twill

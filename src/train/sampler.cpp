@@ -39,7 +39,7 @@ std::int32_t draw_token(const float* logits, std::int64_t vocab, double temperat
 
 void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
             std::string_view prompt, const SampleOptions& options,
-            const std::function<void(std::string_view)>& emit) {
+            const std::function<bool(std::string_view)>& emit) {
   std::vector<std::int32_t> ids = tokenizer.encode(prompt.empty() ? "\n" : prompt);
   // Padding entries of the vocabulary are no text: only the tokenizer's own ids are drawn.
   const std::int64_t vocab = std::min(tokenizer.vocab_size(), model.config().vocab);
@@ -52,7 +52,7 @@ void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
     const std::int32_t id = draw_token(logits.as<float>(), vocab, options.temperature,
                                        static_cast<double>(unit_float(bits[0])));
     ids.push_back(id);
-    emit(tokenizer.decode(std::span(&id, 1)));
+    if (!emit(tokenizer.decode(std::span(&id, 1)))) return;
   }
 }
 

@@ -19,12 +19,12 @@ struct SampleOptions {
   std::uint64_t seed = 1;
 };
 
-// Calls `emit` with each piece of new text as it comes. Token i is drawn from (seed, kSample, 0,
-// i), so the same model, prompt and options give the same text. An empty prompt starts from a line
-// end.
+// Calls `emit` with each piece of new text as it comes, until it returns false. Token i is drawn
+// from (seed, kSample, 0, i), so the same model, prompt and options give the same text. An empty
+// prompt starts from a line end.
 void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
             std::string_view prompt, const SampleOptions& options,
-            const std::function<void(std::string_view)>& emit);
+            const std::function<bool(std::string_view)>& emit);
 
 // The token drawn from softmax(logits / temperature) by a uniform number in [0, 1); among equal
 // candidates at temperature 0 the lowest id.

@@ -29,6 +29,7 @@ double learning_rate(const ScheduleConfig& schedule, double peak, std::int64_t s
   }
   const double begin =
       schedule.kind == "wsd" ? std::max(warmup, last * (1.0 - schedule.decay_fraction)) : warmup;
+  if (static_cast<double>(step) <= begin) return peak;
   return peak - (peak - low) * progress(step, begin, last);
 }
 

@@ -3,8 +3,8 @@
 //
 //   cosine    half a cosine from the peak to min_lr x peak at the last step
 //   linear    a straight line between the same two points
-//   wsd       warm-up, stable, decay: the peak until the last decay_fraction of the run, then a
-//   line constant  the peak
+//   wsd       warm-up, stable, decay: the peak, and a line down over the last decay_fraction
+//   constant  the peak
 #pragma once
 
 #include <cstdint>

@@ -59,7 +59,10 @@ std::string Session::sample(std::string_view prompt, std::int64_t tokens, double
   std::string text(prompt);
   twill::sample(state_->context, state_->trainer.model(), *state_->tokenizer, prompt,
                 {.tokens = tokens, .temperature = temperature, .seed = seed},
-                [&](std::string_view piece) { text += piece; });
+                [&](std::string_view piece) {
+                  text += piece;
+                  return true;
+                });
   return text;
 }
 

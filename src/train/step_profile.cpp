@@ -48,8 +48,6 @@ void StepProfile::gemm(const GemmArgs& args) {
   }
 }
 
-void StepProfile::restart() { ops_.clear(); }
-
 std::vector<ProductTime> StepProfile::measure_products(const Context& context, int repeats,
                                                        bool with_library) const {
   std::vector<ProductTime> measured = products_;

@@ -10,7 +10,6 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/attention.h"
 #include "ops/context.h"
 #include "ops/gemm.h"
 
@@ -39,9 +38,6 @@ class StepProfile : public OpObserver {
   void before(std::string_view op) override;
   void after(std::string_view op) override;
   void gemm(const GemmArgs& args) override;
-
-  // Forgets the times, keeps the products.
-  void restart();
 
   const std::map<std::string, OpTime, std::less<>>& ops() const { return ops_; }
 

@@ -2,6 +2,8 @@
 #include "train/trained_model.h"
 
 #include <numbers>
+#include <utility>
+#include <vector>
 
 #include "data/corpus.h"
 #include "train/checkpoint.h"
@@ -10,9 +12,18 @@
 #include "train/training_run.h"
 
 namespace twill {
+namespace {
+
+// Nothing of a file is believed before its checksum is right.
+std::string checked(std::string checkpoint) {
+  require_undamaged(checkpoint, CheckpointFiles::kModel);
+  return checkpoint;
+}
+
+}  // namespace
 
 TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
-    : checkpoint_(folder.require_checkpoint()),
+    : checkpoint_(checked(folder.require_checkpoint())),
       context_(table_for(config.device), static_cast<int>(config.threads)),
       tokenizer_(make_tokenizer(config.data.tokenizer)),
       builder_(context_, {.dtype = DType::kF32,
@@ -27,14 +38,14 @@ TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std
 
 Evaluation evaluate(TrainedModel& model, const RunConfig& config) {
   const std::int64_t time = config.sequence(), batch = config.train.micro_batch;
-  const Corpus corpus = load_corpus(config.data, {batch, time});
-  WindowEvaluator evaluator(corpus.validation, time, batch, config.eval.windows);
+  const std::vector<Token> tokens = load_validation(config.data, time);
+  WindowEvaluator evaluator(tokens, time, batch, config.eval.windows);
   const double loss = evaluator.mean_loss(model.context(), model.model());
-  const auto tokens = static_cast<double>(evaluator.num_tokens());
+  const auto count = static_cast<double>(evaluator.num_tokens());
   const auto bytes = static_cast<double>(model.tokenizer().decode(evaluator.targets()).size());
   return {.loss = loss,
           .tokens = evaluator.num_tokens(),
-          .bits_per_byte = loss * tokens / bytes / std::numbers::ln2};
+          .bits_per_byte = loss * count / bytes / std::numbers::ln2};
 }
 
 }  // namespace twill

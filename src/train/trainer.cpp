@@ -53,10 +53,22 @@ double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
 }
 
 StepResult Trainer::step() {
+  const std::atomic<bool> never{false};
+  return *step_unless(never);
+}
+
+std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   const Clock::time_point start = Clock::now();
+  const Progress before = progress_;
   const std::int64_t count = config_.accumulation();
   double loss = 0.0;
-  for (std::int64_t index = 0; index < count; ++index) loss += micro_batch(index, count);
+  for (std::int64_t index = 0; index < count; ++index) {
+    if (stop) {
+      progress_ = before;
+      return std::nullopt;
+    }
+    loss += micro_batch(index, count);
+  }
   loss /= static_cast<double>(count);
 
   StepResult result;

@@ -3,7 +3,9 @@
 // step that moves it on. No files, no terminal.
 #pragma once
 
+#include <atomic>
 #include <cstdint>
+#include <optional>
 #include <vector>
 
 #include "data/corpus.h"
@@ -52,6 +54,8 @@ class Trainer {
   void begin();
 
   StepResult step();
+  // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
+  std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
 
   // Mean loss over the validation windows.
   double evaluate();
@@ -64,7 +68,6 @@ class Trainer {
   Decoder& model() { return model_; }
   Progress& progress() { return progress_; }
   const Progress& progress() const { return progress_; }
-  const WindowStream& stream() const { return stream_; }
 
  private:
   double micro_batch(std::int64_t index, std::int64_t count);

@@ -6,6 +6,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
@@ -25,6 +26,11 @@ bool due(std::int64_t step, std::int64_t every, std::int64_t last) {
 
 // A resumed run must be the run it was. Fields that decide what is learnt may not change.
 void require_same_run(RunConfig saved, RunConfig wanted, const std::string& run) {
+  if (saved.train.steps != wanted.train.steps)
+    log_warning(
+        fmt::format("train.steps changes from {} to {}: the learning rate follows the new "
+                    "length from here on, unlike a run that was started so",
+                    saved.train.steps, wanted.train.steps));
   for (const FieldDifference& difference : differences(saved, wanted))
     require(difference.on_resume == OnResume::kFree,
             "cannot resume {} with {} = {}: it was started with {}; leave the key out, or start a "
@@ -50,8 +56,9 @@ class Run {
  public:
   Run(const TrainRequest& request, TrainingListener& listener, const std::atomic<bool>& stop)
       : listener_(listener), stop_(stop) {
-    const std::string runs_dir = read_run_config(request.config_file, request.overrides).run.dir;
-    if (!request.resume.empty()) folder_.emplace(RunFolder::open(request.resume, runs_dir));
+    if (!request.resume.empty())
+      folder_.emplace(
+          RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
     RunConfig config =
         folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
     tokenizer_ = make_tokenizer(config.data.tokenizer);
@@ -65,10 +72,8 @@ class Run {
 
   Outcome execute() {
     prepare();
-    while (trainer_->progress().step < config().train.steps) {
-      if (stop_) return interrupted();
-      one_step();
-    }
+    while (trainer_->progress().step < config().train.steps)
+      if (!one_step()) return interrupted();
     if (config().log.sample_tokens > 0) show_sample();
     listener_.on_end(/*interrupted=*/false);
     return Outcome::kDone;
@@ -78,15 +83,21 @@ class Run {
   const RunConfig& config() const { return trainer_->config(); }
 
   void prepare() {
-    const bool is_new = !folder_;
     require_memory(trainer_->memory_table());  // before anything is written
+    const bool is_new = !folder_;
     if (is_new) folder_.emplace(RunFolder::create(config()));
+    folder_->lock();
     const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
+    // A new run's config is saved at once, so that one killed before its first checkpoint can be
+    // started again; a resumed run's only when its checkpoint has proved good.
+    if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
-    // Saved at once, so that a run killed before its first checkpoint can be started again.
-    save_config();
     trainer_->begin();
-    if (!checkpoint.empty()) load_checkpoint(checkpoint, *trainer_);
+    if (!checkpoint.empty()) {
+      load_checkpoint(checkpoint, *trainer_);
+      set_aside_later(checkpoint);
+    }
+    save_config();
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
     metrics_.emplace(folder_->metrics_file());
@@ -112,18 +123,21 @@ class Run {
     write_file(folder_->config_file(), write_toml(copy));
   }
 
-  void one_step() {
+  // False when a stop was asked for: the state is then the one before the step.
+  bool one_step() {
     const Progress before = trainer_->progress();
     const bool first = !floor_;
     StepProfile profile;
     if (first) context_->observer = &profile;
-    const StepResult result = trainer_->step();
+    const std::optional<StepResult> result = trainer_->step_unless(stop_);
     context_->observer = nullptr;
-    if (!result.finite && config().train.on_nonfinite == "stop") stop_at(before, result);
-    record(result);
+    if (!result) return false;
+    if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
+    record(*result);
     if (first) floor_ = floor_seconds(profile.measure_products(*context_, 1, false));
-    if (due(result.step, config().eval.every, config().train.steps)) evaluate();
-    if (due(result.step, config().checkpoint.every, config().train.steps)) save();
+    if (due(result->step, config().eval.every, config().train.steps)) evaluate();
+    if (due(result->step, config().checkpoint.every, config().train.steps)) save();
+    return true;
   }
 
   void record(const StepResult& result) {
@@ -177,7 +191,10 @@ class Run {
     sample(*context_, trainer_->model(), *tokenizer_, "",
            {.tokens = config().log.sample_tokens,
             .seed = static_cast<std::uint64_t>(config().train.seed)},
-           [this](std::string_view text) { listener_.on_sample(text); });
+           [this](std::string_view text) {
+             listener_.on_sample(text);
+             return !stop_;
+           });
   }
 
   TrainingListener& listener_;

@@ -102,8 +102,9 @@ TEST_F(BadInput, TextShorterThanOneBatch) {
 TEST_F(BadInput, ExistingRun) {
   ASSERT_EQ(train({"run.name=here", "train.steps=1"}).exit_code, 0);
   const std::string before = content_of(dir_ / "runs/here/metrics.jsonl");
-  expect_line(train({"run.name=here"}),
-              "run runs/here exists already; continue it with --resume here or choose another");
+  expect_line(
+      train({"run.name=here"}),
+      "run runs/here exists already; continue it with --resume runs/here or choose another");
   EXPECT_EQ(content_of(dir_ / "runs/here/metrics.jsonl"), before);
 }
 
@@ -111,6 +112,13 @@ TEST_F(BadInput, NoSuchRun) {
   expect_line(twill({"sample", "ghost"}), "no run named ghost");
   expect_line(twill({"eval", "ghost"}), "no run named ghost");
   expect_line(twill({"train", "--resume", "ghost"}), "no run named ghost");
+}
+
+TEST_F(BadInput, EvalOfAnotherModel) {
+  ASSERT_EQ(train({"run.name=r", "train.steps=1"}).exit_code, 0);
+  expect_line(twill({"eval", "r", "model.width=32"}), "model.width = 32 cannot be changed");
+  expect_line(twill({"eval", "r", "train.sequence=64"}),
+              "train.sequence = 64 is longer than model.context = 16");
 }
 
 class BadCheckpoint : public BadInput {
@@ -122,7 +130,7 @@ class BadCheckpoint : public BadInput {
     const ProcessResult refused = twill({"train", "--resume", "r"});
     expect_line(refused, part);
     expect_line(refused,
-                "the previous good checkpoint is runs/r/checkpoints/step-00000010: use --resume");
+                "the previous good checkpoint is runs/r/checkpoints/step-00000010: give this path");
     EXPECT_EQ(twill({"train", "--resume", "runs/r/checkpoints/step-00000010"}).exit_code, 0);
     EXPECT_EQ(twill({"sample", "r", "--tokens", "2"}).exit_code, 0) << "written anew";
   }
@@ -131,6 +139,8 @@ class BadCheckpoint : public BadInput {
 TEST_F(BadCheckpoint, Truncated) {
   fs::resize_file(model(), fs::file_size(model()) / 2);
   expect_line(twill({"sample", "r"}), "model.safetensors: truncated");
+  expect_line(twill({"sample", "r"}), "the previous good checkpoint is runs/r/checkpoints/step-");
+  EXPECT_EQ(twill({"sample", "runs/r/checkpoints/step-00000010", "--tokens", "1"}).exit_code, 0);
   expect_previous_is_usable("model.safetensors: truncated");
 }
 

@@ -2,6 +2,7 @@
 // The commands and their exit codes, from outside.
 #include <csignal>
 #include <filesystem>
+#include <regex>
 #include <thread>
 
 #include <gtest/gtest.h>
@@ -60,6 +61,23 @@ TEST_F(Command, EvalEqualsTheLastEvaluationOfTheRun) {
   const double evaluated = std::stod(out.substr(out.find("val_loss") + 8));
   EXPECT_NEAR(evaluated, logged, 5e-7) << "printed with six decimals";
   EXPECT_NE(twill({"eval", "gpt-001", "eval.windows=2"}).out, out);
+}
+
+TEST_F(Command, EvalNeedsOnlyTheTextItMeasures) {
+  dir_.write("train.txt", std::string(4000, 'a') + std::string(500, 'b'));
+  dir_.write("other.txt", std::string(60, 'a'));
+  ASSERT_EQ(twill(train({"data.train=train.txt"})).exit_code, 0);
+  std::filesystem::remove(dir_ / "train.txt");
+  const ProcessResult result = twill({"eval", "gpt-001", "data.validation=other.txt"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_contains(result.out, "tokens         48");
+}
+
+TEST_F(Command, SaysSoWhenNobodyCanRead) {
+  const ProcessResult result =
+      run_twill({"config"}, {.folder = dir_.path(), .out_file = "/dev/full"});
+  EXPECT_EQ(result.exit_code, 2);
+  expect_contains(result.err, "cannot write to standard output: No space left on device");
 }
 
 TEST_F(Command, ConfigPrintsWhatItReadsBack) {
@@ -165,6 +183,36 @@ TEST_F(Command, KilledAndResumedEqualsUninterrupted) {
   for (const char* file : {"model.safetensors", "state.safetensors"})
     EXPECT_EQ(content_of(dir_ / ("runs/whole" + end + file)),
               content_of(dir_ / ("runs/killed" + end + file)));
+  const std::regex time(",\"tokens_per_s\":[^,}]*");
+  const auto timeless = [&](const char* run) {
+    return std::regex_replace(content_of(dir_ / (std::string("runs/") + run + "/metrics.jsonl")),
+                              time, "");
+  };
+  EXPECT_EQ(timeless("whole"), timeless("killed"));
+}
+
+// A signal at any moment of a product must leave the heap alone: see cli/interrupt.h.
+TEST_F(Command, InterruptedManyTimesEqualsUninterrupted) {
+  const std::vector<std::string> settings{"model.width=64", "model.context=64", "train.steps=120",
+                                          "checkpoint.every=0"};
+  std::vector<std::string> whole = settings, often = settings;
+  whole.push_back("run.name=whole");
+  often.push_back("run.name=often");
+  ASSERT_EQ(twill(train(whole)).exit_code, 0);
+  const auto interrupted = [&](const std::vector<std::string>& words, int milliseconds) {
+    Process process(words, {.folder = dir_.path()});
+    std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
+    process.signal(SIGINT);
+    return process.wait().exit_code;
+  };
+  interrupted(train(often), 60);
+  for (int round = 0; round < 30; ++round) {
+    const int code = interrupted({"train", "--resume", "often"}, 30 + round % 17);
+    ASSERT_TRUE(code == 130 || code == 0) << "round " << round << ": " << code;
+  }
+  ASSERT_EQ(twill({"train", "--resume", "often"}).exit_code, 0);
+  const std::string end = "/checkpoints/step-00000120/model.safetensors";
+  EXPECT_EQ(content_of(dir_ / ("runs/whole" + end)), content_of(dir_ / ("runs/often" + end)));
 }
 
 }  // namespace

@@ -9,6 +9,7 @@
 #include <atomic>
 #include <csignal>
 #include <cstdlib>
+#include <filesystem>
 
 #include <gtest/gtest.h>
 
@@ -49,7 +50,7 @@ constexpr uid_t kNobody = 65534;
 Process::Process(const std::vector<std::string>& arguments, const ProcessOptions& options) {
   static std::atomic<int> number{0};
   const std::string base = options.folder + "/.process-" + std::to_string(number++);
-  out_file_ = base + ".out";
+  out_file_ = options.out_file.empty() ? base + ".out" : options.out_file;
   err_file_ = base + ".err";
   pid_ = ::fork();
   if (pid_ == 0) become_twill(arguments, options, out_file_, err_file_);
@@ -73,7 +74,11 @@ ProcessResult Process::wait() {
   if (!ended_) ::waitpid(pid_, &status_, 0);
   ended_ = true;
   const int code = WIFEXITED(status_) ? WEXITSTATUS(status_) : 128 + WTERMSIG(status_);
-  return {.exit_code = code, .out = content_of(out_file_), .err = content_of(err_file_)};
+  // A device (/dev/full) has no end to read to.
+  const bool readable = std::filesystem::is_regular_file(out_file_);
+  return {.exit_code = code,
+          .out = readable ? content_of(out_file_) : "",
+          .err = content_of(err_file_)};
 }
 
 ProcessResult run_twill(const std::vector<std::string>& arguments, const ProcessOptions& options) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/fill.h"
+#include "support/expect_error.h"
 
 namespace twill {
 namespace {
@@ -43,6 +44,21 @@ TEST(Optimizer, LaterGroupsWin) {
   EXPECT_EQ(bench.slot(1).weight_decay, 0.5);
   EXPECT_EQ(bench.slot(2).lr_scale, 3.0);
   EXPECT_EQ(bench.slot(2).weight_decay, 0.0);
+}
+
+TEST(Optimizer, GroupsLeaveAloneWhatTheyDoNotName) {
+  OptimizerConfig config;
+  config.weight_decay = 0.3;
+  OptimizerGroup slower;
+  slower.match = "*.0.*";
+  slower.lr_scale = 0.5;
+  config.group = {slower};
+  const Bench bench(config);
+  EXPECT_EQ(bench.slot(0).lr_scale, 0.5);
+  EXPECT_EQ(bench.slot(0).weight_decay, 0.3);
+  config.group[0].match = "head.*";
+  expect_error([&] { const Bench refused(config); },
+               "match = \"head.*\" fits no parameter; names are like blocks.1.ffn.weight");
 }
 
 TEST(Optimizer, NormCoversAllGradients) {

@@ -41,7 +41,10 @@ TEST(DrawToken, EndsOfTheUnitIntervalAreTokens) {
 std::string sampled(TinyTrainer& tiny, const std::string& prompt, const SampleOptions& options) {
   std::string text;
   sample(tiny.context, tiny.trainer.model(), ByteTokenizer(), prompt, options,
-         [&](std::string_view piece) { text += piece; });
+         [&](std::string_view piece) {
+           text += piece;
+           return true;
+         });
   return text;
 }
 

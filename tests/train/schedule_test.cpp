@@ -38,6 +38,13 @@ TEST(Schedule, HasItsShapeBetween) {
   EXPECT_NEAR(learning_rate(schedule("wsd"), 2.0, 90, 100), 1.1, 1e-12);
 }
 
+TEST(Schedule, WsdWithoutDecayStaysAtThePeak) {
+  ScheduleConfig config = schedule("wsd");
+  config.decay_fraction = 0.0;
+  for (const std::int64_t step : {10, 50, 100})
+    EXPECT_EQ(learning_rate(config, 2.0, step, 100), 2.0) << step;
+}
+
 TEST(Schedule, SurvivesDegenerateLengths) {
   ScheduleConfig config = schedule("cosine");
   EXPECT_DOUBLE_EQ(learning_rate(config, 2.0, 5, 5), 1.0);  // the run ends inside the warm-up

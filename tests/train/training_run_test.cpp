@@ -117,6 +117,24 @@ TEST_F(TrainingRun, ResumesFromAnOlderCheckpoint) {
   start({"run.name=again"});
   EXPECT_EQ(resume(dir_ / "again/checkpoints/step-00000010"), Outcome::kDone);
   expect_same_end("whole", "again");
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "again/checkpoints/replaced-step-00000012"));
+}
+
+// Whatever is kept, going on from an older checkpoint destroys no good one and is itself resumable.
+TEST_F(TrainingRun, ARewoundRunIsResumable) {
+  start({"run.name=whole"});
+  start({"run.name=rewound", "checkpoint.every=2", "checkpoint.keep=9"});
+  StopAfter listener(5);
+  run_training({.config_file = "",
+                .overrides = {"checkpoint.keep=1", "run.dir=" + dir_.path()},
+                .resume = dir_ / "rewound/checkpoints/step-00000004"},
+               listener, listener.stop);
+  EXPECT_EQ(list_checkpoints(dir_ / "rewound/checkpoints").size(), 1u);
+  for (const char* later : {"06", "08", "10", "12"})
+    EXPECT_TRUE(std::filesystem::exists(
+        dir_ / (std::string("rewound/checkpoints/replaced-step-000000") + later)));
+  EXPECT_EQ(resume("rewound"), Outcome::kDone);
+  expect_same_end("whole", "rewound");
 }
 
 TEST_F(TrainingRun, ARunWithoutCheckpointStartsAgain) {
@@ -129,9 +147,10 @@ TEST_F(TrainingRun, ARunWithoutCheckpointStartsAgain) {
 
 TEST_F(TrainingRun, RefusesAnExistingName) {
   start({"run.name=twice", "train.steps=1"});
-  expect_error([&] { start({"run.name=twice"}); },
-               "/twice exists already; continue it with --resume twice or choose another run.name");
+  expect_error([&] { start({"run.name=twice"}); }, "/twice or choose another run.name");
   expect_error([&] { start({"run.name=a/b"}); }, "run.name = \"a/b\" must not contain '/'");
+  for (const char* name : {"run.name=.", "run.name=.."})
+    expect_error([&] { start({name}); }, "is no name for a folder");
 }
 
 TEST_F(TrainingRun, RefusesToResumeAsAnotherRun) {
@@ -140,6 +159,32 @@ TEST_F(TrainingRun, RefusesToResumeAsAnotherRun) {
                "with optimizer.lr = 0.5: it was started with 0.002; leave the key out");
   EXPECT_EQ(resume("mine", {"checkpoint.keep=1", "threads=2"}), Outcome::kDone);
   EXPECT_EQ(list_checkpoints(dir_ / "mine/checkpoints").size(), 1u);
+}
+
+TEST_F(TrainingRun, RefusesARunThatIsInUse) {
+  start({"run.name=mine"}, 3);
+  RunFolder folder = RunFolder::open("mine", dir_.path());
+  folder.lock();
+  expect_error([&] { resume("mine"); }, "/mine is being trained by another process");
+}
+
+TEST_F(TrainingRun, CanBeMadeLonger) {
+  start({"run.name=mine", "schedule.kind=constant"});
+  EXPECT_EQ(resume("mine", {"train.steps=15"}), Outcome::kDone);
+  EXPECT_EQ(step_of(list_checkpoints(dir_ / "mine/checkpoints").back()), 15);
+}
+
+TEST_F(TrainingRun, FindsATextThatHasMoved) {
+  const std::string text = std::string(4000, 'a') + std::string(500, 'b');
+  start({"run.name=own", "data.train=" + dir_.write("here.txt", text)}, 3);
+  std::filesystem::remove(dir_ / "here.txt");
+  EXPECT_EQ(resume("own", {"data.train=" + dir_.write("there.txt", text)}), Outcome::kDone);
+}
+
+TEST(ShellQuoted, QuotesWhatAShellWouldSplit) {
+  EXPECT_EQ(shell_quoted("runs/gpt-001"), "runs/gpt-001");
+  EXPECT_EQ(shell_quoted("a b;$c"), "'a b;$c'");
+  EXPECT_EQ(shell_quoted("it's"), "'it'\\''s'");
 }
 
 TEST_F(TrainingRun, RefusesWhatIsNoRun) {
