@@ -24,7 +24,7 @@ struct RecipeConfig {
 };
 
 struct TrainConfig {
-  std::int64_t steps = 1200;
+  std::int64_t steps = 1600;
   std::int64_t seed = 1;
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 8;
