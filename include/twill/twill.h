@@ -26,7 +26,8 @@ struct StepReport {
   bool finite = true;  // false: loss or gradient was not finite and no update was applied
 };
 
-// A model in training, in memory. Not for use by several threads at once.
+// A model in training, in memory. Not for use by several threads at once. A program with signal
+// handlers of its own: see docs/decisions/002-signals.md.
 class Session {
  public:
   // Throws twill::Error when a setting is wrong; the message says what to do.

@@ -5,8 +5,8 @@
 #include <string>
 
 #include "nn/builder.h"
+#include "nn/dropout.h"
 #include "nn/pass.h"
-#include "nn/residual_dropout.h"
 
 namespace twill {
 
@@ -34,7 +34,7 @@ class Embedding {
   Options options_;
   Parameter& tokens_;  // (vocab, width)
   Parameter* positions_ = nullptr;
-  ResidualDropout dropout_;
+  Dropout dropout_;
 };
 
 }  // namespace twill

@@ -18,17 +18,16 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
               .bias = options.bias,
               .init_std = options.init_std}),
       output_(builder, name + ".output",
-              {.in = options.hidden,
-               .out = options.width,
-               .bias = options.bias,
-               .init_std = options.output_init_std}),
-      dropout_(options.dropout, options.dropout_stream) {
+              {.linear = {.in = options.hidden,
+                          .out = options.width,
+                          .bias = options.bias,
+                          .init_std = options.output_init_std},
+               .dropout = options.dropout,
+               .dropout_stream = options.dropout_stream}) {
   const Shape wide{builder.max_tokens(), input_width(options)};
   const Shape hidden{builder.max_tokens(), options.hidden};
   builder.activation("ffn.before", before_, wide);
   builder.activation("ffn.after", after_, hidden);
-  if (options.dropout > 0.0)
-    builder.scratch("branch", branch_, {builder.max_tokens(), options.width});
   if (!builder.options().training) return;
   builder.scratch("ffn.dbefore", dbefore_, wide);
   builder.scratch("ffn.dafter", dafter_, hidden);
@@ -38,21 +37,11 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
   input_.forward(pass, x, pass.rows(before_));
   activation_forward(
       pass.context, {.kind = options_.activation, .x = pass.rows(before_), .y = pass.rows(after_)});
-  if (dropout_.active(pass)) {
-    output_.forward(pass, pass.rows(after_), pass.rows(branch_));
-    dropout_.apply(pass, pass.rows(branch_), out, residual);
-  } else {
-    output_.forward(pass, pass.rows(after_), out, residual);
-  }
+  output_.forward(pass, pass.rows(after_), residual, out);
 }
 
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
-  if (dropout_.active(pass)) {
-    dropout_.apply(pass, dout, pass.rows(branch_));
-    dout = pass.rows(branch_);
-  }
-  output_.wgrad(pass, pass.rows(after_), dout);
-  output_.dgrad(pass, dout, pass.rows(dafter_));
+  output_.backward(pass, pass.rows(after_), dout, pass.rows(dafter_));
   activation_backward(pass.context, {.kind = options_.activation,
                                      .x = pass.rows(before_),
                                      .dy = pass.rows(dafter_),

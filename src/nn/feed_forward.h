@@ -6,7 +6,7 @@
 #include <string>
 
 #include "nn/linear.h"
-#include "nn/residual_dropout.h"
+#include "nn/residual_output.h"
 #include "ops/activation.h"
 
 namespace twill {
@@ -33,13 +33,11 @@ class FeedForward {
  private:
   Options options_;
   Linear input_;
-  Linear output_;
-  ResidualDropout dropout_;
+  ResidualOutput output_;
   View before_;  // (tokens, hidden or 2 hidden)
   View after_;   // (tokens, hidden)
   View dbefore_;
   View dafter_;
-  View branch_;  // (tokens, width), only with dropout
 };
 
 }  // namespace twill

@@ -25,18 +25,18 @@ SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options 
             .bias = options.bias,
             .init_std = options.init_std}),
       output_(builder, name + ".output",
-              {.in = options.heads * options.head_dim,
-               .out = options.width,
-               .bias = options.bias,
-               .init_std = options.output_init_std}),
-      dropout_(options.dropout, options.dropout_stream) {
+              {.linear = {.in = options.heads * options.head_dim,
+                          .out = options.width,
+                          .bias = options.bias,
+                          .init_std = options.output_init_std},
+               .dropout = options.dropout,
+               .dropout_stream = options.dropout_stream}) {
   const std::int64_t tokens = builder.max_tokens();
   const Shape qkv_shape{tokens, qkv_heads_ * options.head_dim};
   const Shape context_shape{tokens, options.heads * options.head_dim};
   builder.activation("attention.qkv", qkv_out_, qkv_shape);
   builder.activation("attention.context", context_, context_shape);
   builder.activation("attention.lse", lse_, {tokens * options.heads});
-  if (options.dropout > 0.0) builder.scratch("branch", branch_, {tokens, options.width});
   if (builder.options().training) {
     builder.scratch("attention.dqkv", dqkv_, qkv_shape);
     builder.scratch("attention.dcontext", dcontext_, context_shape);
@@ -69,21 +69,11 @@ void SelfAttention::forward(const Pass& pass, ConstView x, ConstView residual, V
                      .lse = lse_view(pass, lse_, options_.heads),
                      .workspace = workspace_,
                      .scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim))});
-  if (dropout_.active(pass)) {
-    output_.forward(pass, pass.rows(context_), pass.rows(branch_));
-    dropout_.apply(pass, pass.rows(branch_), out, residual);
-  } else {
-    output_.forward(pass, pass.rows(context_), out, residual);
-  }
+  output_.forward(pass, pass.rows(context_), residual, out);
 }
 
 void SelfAttention::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
-  if (dropout_.active(pass)) {
-    dropout_.apply(pass, dout, pass.rows(branch_));
-    dout = pass.rows(branch_);
-  }
-  output_.wgrad(pass, pass.rows(context_), dout);
-  output_.dgrad(pass, dout, pass.rows(dcontext_));
+  output_.backward(pass, pass.rows(context_), dout, pass.rows(dcontext_));
   const View dqkv = heads_view(pass, dqkv_, qkv_heads_);
   attention_backward(pass.context,
                      {.qkv = heads_view(pass, qkv_out_, qkv_heads_),

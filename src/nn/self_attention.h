@@ -6,7 +6,7 @@
 #include <string>
 
 #include "nn/linear.h"
-#include "nn/residual_dropout.h"
+#include "nn/residual_output.h"
 
 namespace twill {
 
@@ -37,14 +37,12 @@ class SelfAttention {
   Options options_;
   std::int64_t qkv_heads_;
   Linear qkv_;
-  Linear output_;
-  ResidualDropout dropout_;
+  ResidualOutput output_;
   View qkv_out_;  // (tokens, qkv_heads D), rotated
   View context_;  // (tokens, heads D)
   View lse_;      // (batch heads time)
   View dqkv_;
   View dcontext_;
-  View branch_;  // (tokens, width), only with dropout
   View workspace_;
 };
 

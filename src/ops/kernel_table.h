@@ -59,7 +59,7 @@ struct KernelTable {
 
   // The matrix library's own product with all its threads and none of our additions (bias, addend):
   // what gemm is measured against. May be nullptr.
-  Kernel<GemmArgs> library_gemm;
+  Kernel<GemmArgs> plain_gemm;
 
   // Ops.
   Kernel<ActivationForwardArgs> activation_forward;

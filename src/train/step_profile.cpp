@@ -49,16 +49,16 @@ void StepProfile::gemm(const GemmArgs& args) {
 }
 
 std::vector<ProductTime> StepProfile::measure_products(const Context& context, int repeats,
-                                                       bool with_library) const {
+                                                       bool with_plain) const {
   std::vector<ProductTime> measured = products_;
   for (ProductTime& product : measured)
     product.seconds = best_of(repeats, context, context.kernels().gemm, product.args);
   // The library comes last: its threads spin for milliseconds after a call and would slow ours
   // down.
-  const Kernel<GemmArgs> library = context.kernels().library_gemm;
-  if (!with_library || library == nullptr) return measured;
+  const Kernel<GemmArgs> library = context.kernels().plain_gemm;
+  if (!with_plain || library == nullptr) return measured;
   for (ProductTime& product : measured)
-    product.library_seconds = best_of(repeats, context, library, product.args);
+    product.plain_seconds = best_of(repeats, context, library, product.args);
   return measured;
 }
 

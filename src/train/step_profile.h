@@ -19,8 +19,8 @@ namespace twill {
 struct ProductTime {
   GemmArgs args;  // one of them
   std::int64_t count = 0;
-  double seconds = 0.0;          // best of the calls, of one product
-  double library_seconds = 0.0;  // the same by the library's own threaded call; 0 when not measured
+  double seconds = 0.0;        // best of the calls, of one product
+  double plain_seconds = 0.0;  // the same by the library's own threaded call; 0 when not measured
 
   double flops() const {
     return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
@@ -44,7 +44,7 @@ class StepProfile : public OpObserver {
   // Times every distinct product, best of `repeats`. Overwrites the products' outputs, so only
   // between steps, when activations and gradients are dead.
   std::vector<ProductTime> measure_products(const Context& context, int repeats,
-                                            bool with_library) const;
+                                            bool with_plain) const;
 
  private:
   using Clock = std::chrono::steady_clock;

@@ -83,6 +83,11 @@ class Run {
   const RunConfig& config() const { return trainer_->config(); }
 
   void prepare() {
+    if (config().schedule.warmup_steps >= config().train.steps)
+      log_warning(
+          fmt::format("schedule.warmup_steps = {} is not below train.steps = {}: the learning "
+                      "rate never reaches its peak",
+                      config().schedule.warmup_steps, config().train.steps));
     require_memory(trainer_->memory_table());  // before anything is written
     const bool is_new = !folder_;
     if (is_new) folder_.emplace(RunFolder::create(config()));

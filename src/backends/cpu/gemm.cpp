@@ -125,7 +125,7 @@ void gemm(const GemmArgs& args, const Device&, Queue& queue) {
   });
 }
 
-void library_gemm(const GemmArgs& args, const Device& device, Queue&) {
+void plain_gemm(const GemmArgs& args, const Device& device, Queue&) {
   sgemm(tile_product(args, 0, 0, {args.m(), args.n()}, args.accumulate), device.num_threads);
 }
 

@@ -67,7 +67,7 @@ const KernelTable& cpu_table() {
       .memory = host_memory,
       .open_queue = open_queue,
       .attention_workspace_bytes = cpu::attention_workspace_bytes,
-      .library_gemm = f32_only<"gemm", &GemmArgs::c, cpu::library_gemm>,
+      .plain_gemm = f32_only<"gemm", &GemmArgs::c, cpu::plain_gemm>,
       .activation_forward =
           f32_only<"activation", &ActivationForwardArgs::x, cpu::activation_forward>,
       .activation_backward =

@@ -11,7 +11,7 @@ namespace twill::cpu {
 std::int64_t attention_workspace_bytes(const AttentionForwardArgs& args, const Device& device);
 
 // One call of oneDNN with all threads, without bias and addend: what gemm is measured against.
-void library_gemm(const GemmArgs& args, const Device& device, Queue& queue);
+void plain_gemm(const GemmArgs& args, const Device& device, Queue& queue);
 
 void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue);
 void activation_backward(const ActivationBackwardArgs& args, const Device& device, Queue& queue);

@@ -22,7 +22,7 @@ const KernelTable& reference_table() {
       .memory = host_memory,
       .open_queue = open_queue,
       .attention_workspace_bytes = attention_workspace_bytes,
-      .library_gemm = nullptr,
+      .plain_gemm = nullptr,
       .activation_forward = reference::activation_forward,
       .activation_backward = reference::activation_backward,
       .adamw = reference::adamw,

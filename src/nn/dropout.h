@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Dropout on a branch of the residual stream. With p = 0, or outside training, it is the identity
-// and costs nothing: the product in front of it adds the residual itself.
+// Dropout at one place of a model. With p = 0, or outside training, it is the identity and not called.
 #pragma once
 
 #include "nn/pass.h"
 
 namespace twill {
 
-class ResidualDropout {
+class Dropout {
  public:
   // `stream` numbers the place in the model, so that no two places share random numbers.
-  ResidualDropout(double p, std::uint64_t stream) : p_(p), stream_(stream) {}
+  Dropout(double p, std::uint64_t stream) : p_(p), stream_(stream) {}
 
   bool active(const Pass& pass) const { return pass.training && p_ > 0.0; }
   // y = [addend +] dropout(x); also the backward pass, on gradients.

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "nn/residual_dropout.h"
+#include "nn/dropout.h"
 
 #include "ops/dropout.h"
 
 namespace twill {
 
-void ResidualDropout::apply(const Pass& pass, ConstView x, View y, ConstView addend) const {
+void Dropout::apply(const Pass& pass, ConstView x, View y, ConstView addend) const {
   dropout(pass.context, {.x = x,
                          .addend = addend,
                          .y = y,

@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/residual_output.h"
+
+namespace twill {
+
+ResidualOutput::ResidualOutput(Builder& builder, const std::string& name, const Options& options)
+    : linear_(builder, name, options.linear), dropout_(options.dropout, options.dropout_stream) {
+  if (options.dropout > 0.0)
+    builder.scratch("branch", branch_, {builder.max_tokens(), options.linear.out});
+}
+
+void ResidualOutput::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
+  if (!dropout_.active(pass)) {
+    linear_.forward(pass, x, out, residual);
+    return;
+  }
+  linear_.forward(pass, x, pass.rows(branch_));
+  dropout_.apply(pass, pass.rows(branch_), out, residual);
+}
+
+void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
+  if (dropout_.active(pass)) {
+    dropout_.apply(pass, dout, pass.rows(branch_));
+    dout = pass.rows(branch_);
+  }
+  linear_.wgrad(pass, x, dout);
+  linear_.dgrad(pass, dout, dx);
+}
+
+}  // namespace twill

@@ -1,0 +1,33 @@
+// SPDX-License-Identifier: Apache-2.0
+// The end of a branch: a linear layer and dropout, added to the residual stream. Without dropout the
+// product adds the residual itself, and nothing else is computed.
+#pragma once
+
+#include <string>
+
+#include "nn/dropout.h"
+#include "nn/linear.h"
+
+namespace twill {
+
+class ResidualOutput {
+ public:
+  struct Options {
+    Linear::Options linear;
+    double dropout = 0.0;
+    std::uint64_t dropout_stream = 0;
+  };
+  ResidualOutput(Builder& builder, const std::string& name, const Options& options);
+
+  // out = residual + dropout(linear(x))
+  void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // dx = gradient of x, given the gradient of out; the residual's gradient stays with the caller.
+  void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
+
+ private:
+  Linear linear_;
+  Dropout dropout_;
+  View branch_;  // (tokens, out), only with dropout
+};
+
+}  // namespace twill
