@@ -25,6 +25,13 @@ class Command : public testing::Test {
     return words;
   }
 
+  // Until the run has taken its first step: on a slow machine that is long after the start.
+  void wait_for_step(Process& process, const std::string& run) const {
+    const std::string metrics = dir_ / ("runs/" + run + "/metrics.jsonl");
+    while (process.running() && content_of(metrics).find("\"loss\"") == std::string::npos)
+      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+  }
+
   TempDir dir_;
 };
 
@@ -141,9 +148,7 @@ TEST_F(Command, TheFirstSignalSavesAndExits130) {
     const std::string name = "signal-" + std::to_string(number);
     Process process(train({"run.name=" + name, "train.steps=1000000", "checkpoint.every=0"}),
                     {.folder = dir_.path()});
-    const std::string metrics = dir_ / ("runs/" + name + "/metrics.jsonl");
-    while (process.running() && content_of(metrics).find("\"loss\"") == std::string::npos)
-      std::this_thread::sleep_for(std::chrono::milliseconds(5));
+    wait_for_step(process, name);
     process.signal(number);
     const ProcessResult result = process.wait();
     EXPECT_EQ(result.exit_code, 130) << result.err;
@@ -164,7 +169,7 @@ TEST_F(Command, KilledAndResumedEqualsUninterrupted) {
   int kills = 0;
   {
     Process first(named("killed"), {.folder = dir_.path()});
-    std::this_thread::sleep_for(std::chrono::milliseconds(60));
+    wait_for_step(first, "killed");
     kills += first.running() ? 1 : 0;
     first.signal(SIGKILL);
     first.wait();
@@ -201,11 +206,12 @@ TEST_F(Command, InterruptedManyTimesEqualsUninterrupted) {
   ASSERT_EQ(twill(train(whole)).exit_code, 0);
   const auto interrupted = [&](const std::vector<std::string>& words, int milliseconds) {
     Process process(words, {.folder = dir_.path()});
+    wait_for_step(process, "often");
     std::this_thread::sleep_for(std::chrono::milliseconds(milliseconds));
     process.signal(SIGINT);
     return process.wait().exit_code;
   };
-  interrupted(train(often), 60);
+  interrupted(train(often), 5);
   for (int round = 0; round < 30; ++round) {
     const int code = interrupted({"train", "--resume", "often"}, 30 + round % 17);
     ASSERT_TRUE(code == 130 || code == 0) << "round " << round << ": " << code;
