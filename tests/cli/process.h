@@ -32,6 +32,7 @@ class Process {
   Process& operator=(const Process&) = delete;
 
   void signal(int number) const;
+  std::string proc_folder() const { return "/proc/" + std::to_string(pid_); }
   bool running();
   ProcessResult wait();
 
