@@ -14,15 +14,6 @@
 namespace twill {
 namespace {
 
-Activation activation_of(const std::string& name) {
-  if (name == "gelu") return Activation::kGelu;
-  if (name == "gelu-tanh") return Activation::kGeluTanh;
-  if (name == "relu2") return Activation::kRelu2;
-  if (name == "swiglu") return Activation::kSwiglu;
-  TWILL_CHECK(name == "geglu", "the config's choices are the activations");
-  return Activation::kGeglu;
-}
-
 Norm::Options norm_options(const ModelConfig& c) {
   return {.kind = c.norm == "rms" ? NormKind::kRms : NormKind::kLayer,
           .width = c.width,
@@ -47,7 +38,7 @@ Block::Options block_options(const ModelConfig& c, std::int64_t layer) {
                         .dropout_stream = stream + 1},
           .ffn = {.width = c.width,
                   .hidden = c.ffn.width,
-                  .activation = activation_of(c.ffn.activation),
+                  .activation = c.ffn.kind(),
                   .bias = c.bias,
                   .init_std = c.init.std,
                   .output_init_std = output_std,

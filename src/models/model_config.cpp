@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/model_config.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <string_view>
 
+#include "base/check.h"
 #include "base/require.h"
 #include "models/presets.h"
 
@@ -16,6 +18,10 @@ constexpr std::array<std::string_view, 2> kNorms{"layer", "rms"};
 constexpr std::array<std::string_view, 2> kPositions{"learned", "rotary"};
 constexpr std::array<std::string_view, 5> kActivations{"gelu", "gelu-tanh", "relu2", "swiglu",
                                                        "geglu"};
+// In the order of the names.
+constexpr std::array kActivationKinds{Activation::kGelu, Activation::kGeluTanh, Activation::kRelu2,
+                                      Activation::kSwiglu, Activation::kGeglu};
+static_assert(kActivations.size() == kActivationKinds.size());
 
 // Matrix libraries and tensor cores like multiples of 64.
 constexpr std::int64_t kVocabMultiple = 64;
@@ -24,14 +30,10 @@ std::int64_t round_up(std::int64_t value, std::int64_t multiple) {
   return (value + multiple - 1) / multiple * multiple;
 }
 
-bool gated(const std::string& activation) {
-  return activation == "swiglu" || activation == "geglu";
-}
-
 // Four widths, or for a gated layer two thirds of that, so that its three matrices weigh as much as
 // the two of a plain one.
 std::int64_t default_ffn_width(const ModelConfig& config) {
-  if (!gated(config.ffn.activation)) return 4 * config.width;
+  if (!is_gated(config.ffn.kind())) return 4 * config.width;
   return round_up(8 * config.width / 3, kVocabMultiple);
 }
 
@@ -42,6 +44,12 @@ void FfnConfig::fields(FieldVisitor& visit) {
         "non-linearity of the feed-forward layer; swiglu and geglu are gated");
   visit("width", width, Range<std::int64_t>{0, 1 << 20},
         "hidden width; 0 takes 4 x model.width, or 8/3 of it when gated");
+}
+
+Activation FfnConfig::kind() const {
+  const auto name = std::ranges::find(kActivations, activation);
+  TWILL_CHECK(name != kActivations.end(), "the config's choices are the activations");
+  return kActivationKinds[static_cast<std::size_t>(name - kActivations.begin())];
 }
 
 void InitConfig::fields(FieldVisitor& visit) {
@@ -96,7 +104,7 @@ ModelConfig resolved(ModelConfig config, std::int64_t tokenizer_vocab) {
 std::int64_t num_parameters(const ModelConfig& c) {
   const std::int64_t head_dim = c.width / c.heads;
   const std::int64_t qkv = (c.heads + 2 * c.kv_heads) * head_dim;
-  const std::int64_t ffn_in = c.ffn.width * (gated(c.ffn.activation) ? 2 : 1);
+  const std::int64_t ffn_in = c.ffn.width * (is_gated(c.ffn.kind()) ? 2 : 1);
   const std::int64_t norm = c.width * (c.norm == "layer" && c.bias ? 2 : 1);
   const std::int64_t matrices = c.width * (qkv + c.width + ffn_in + c.ffn.width);
   const std::int64_t biases = c.bias ? qkv + ffn_in + 2 * c.width : 0;

@@ -6,6 +6,7 @@
 #include <string>
 
 #include "base/fields.h"
+#include "ops/activation.h"
 
 namespace twill {
 
@@ -14,6 +15,7 @@ struct FfnConfig {
   std::int64_t width = 0;
 
   void fields(FieldVisitor& visit);
+  Activation kind() const;
 };
 
 struct InitConfig {

@@ -17,8 +17,6 @@
 // for plain activations. Gated: dx (rows, 2 F) = [dvalue | dgate].
 #pragma once
 
-#include <string_view>
-
 #include "ops/context.h"
 #include "tensor/view.h"
 
