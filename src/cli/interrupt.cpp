@@ -49,7 +49,7 @@ void Interrupt::watch() {
     const int number = ::sigtimedwait(&set, nullptr, &tenth);
     if (number <= 0) continue;
     if (requested_.exchange(true)) end_at_once(number);
-    std::fputs("\nstopping: this step is saved; a second signal ends at once\n", stderr);
+    std::fputs("\nstopping and saving; a second signal ends at once\n", stderr);
   }
 }
 

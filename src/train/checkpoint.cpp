@@ -176,7 +176,7 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
 }
 
 void load_weights(const std::string& checkpoint, Builder& builder) {
-  read_weights(open_checked(checkpoint, kModelFile), builder);
+  read_weights(SafetensorsFile(file_in(checkpoint, kModelFile)), builder);
 }
 
 ModelConfig load_model_config(const std::string& checkpoint) {

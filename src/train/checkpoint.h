@@ -20,7 +20,8 @@ std::string save_checkpoint(const std::string& folder, const Trainer& trainer, s
 // Puts weights, moments and progress back. Throws twill::Error naming the file and what is wrong.
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
 
-// Weights only, into a model of any mode.
+// Weights only, into a model of any mode. This and load_model_config read a checkpoint that
+// require_undamaged() has let pass: a large file is hashed once.
 void load_weights(const std::string& checkpoint, Builder& builder);
 
 // The model's resolved config, as saved beside the weights.

@@ -102,7 +102,7 @@ class Run {
       load_checkpoint(checkpoint, *trainer_);
       set_aside_later(checkpoint);
     }
-    save_config();
+    if (!is_new) save_config();
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
     metrics_.emplace(folder_->metrics_file());
