@@ -114,14 +114,6 @@ void ThreadPool::worker_loop(int thread) {
   }
 }
 
-void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain,
-                  const std::function<void(std::int64_t, std::int64_t)>& body) {
-  grain = std::max<std::int64_t>(grain, 1);
-  pool.run((count + grain - 1) / grain, [&](std::int64_t piece, int) {
-    body(piece * grain, std::min(count, (piece + 1) * grain));
-  });
-}
-
 int default_num_threads() {
   return std::max(1, static_cast<int>(std::thread::hardware_concurrency()));
 }

@@ -3,6 +3,7 @@
 // on its number alone. So results do not depend on the number of threads.
 #pragma once
 
+#include <algorithm>
 #include <atomic>
 #include <condition_variable>
 #include <cstdint>
@@ -50,10 +51,17 @@ class ThreadPool {
   std::atomic<bool> stop_{false};
 };
 
-// Cuts [0, count) into pieces of `grain` (the last may be shorter) and runs body(begin, end) on
-// each. The cut depends on count and grain alone.
-void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain,
-                  const std::function<void(std::int64_t begin, std::int64_t end)>& body);
+// Cuts [0, count) into pieces of `grain` (the last may be shorter) and runs body(begin, end) on each.
+// The cut depends on count and grain alone. The pool is handed a reference: a std::function made from
+// the lambda itself would allocate.
+template <class Body>
+void parallel_for(ThreadPool& pool, std::int64_t count, std::int64_t grain, const Body& body) {
+  grain = std::max<std::int64_t>(grain, 1);
+  const auto piece = [&](std::int64_t index, int) {
+    body(index * grain, std::min(count, (index + 1) * grain));
+  };
+  pool.run((count + grain - 1) / grain, std::cref(piece));
+}
 
 // The logical CPUs this process may run on, at least 1.
 int default_num_threads();

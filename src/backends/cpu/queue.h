@@ -26,8 +26,7 @@ class CpuQueue final : public Queue {
 
 inline CpuQueue& cpu_queue(Queue& queue) { return static_cast<CpuQueue&>(queue); }
 
-// Runs task(index, thread) for every index in [0, num_tasks). The pool is handed a reference: a
-// std::function made from the lambda itself would allocate.
+// Runs task(index, thread) for every index in [0, num_tasks), without allocating.
 template <class Task>
 void run_tasks(Queue& queue, std::int64_t num_tasks, const Task& task) {
   cpu_queue(queue).pool().run(num_tasks, std::cref(task));
@@ -36,9 +35,7 @@ void run_tasks(Queue& queue, std::int64_t num_tasks, const Task& task) {
 // Runs body(begin, end) on the pieces of [0, count), `grain` long each but for the last.
 template <class Body>
 void run_pieces(Queue& queue, std::int64_t count, std::int64_t grain, const Body& body) {
-  run_tasks(queue, (count + grain - 1) / grain, [&](std::int64_t piece, int) {
-    body(piece * grain, std::min(count, (piece + 1) * grain));
-  });
+  parallel_for(cpu_queue(queue).pool(), count, grain, body);
 }
 
 // Rows per task when a task shall hold about `elements` elements.
