@@ -5,8 +5,11 @@ find_package(fmt REQUIRED)
 find_package(tomlplusplus REQUIRED)
 find_package(nlohmann_json REQUIRED)
 find_package(hwy REQUIRED)
+find_package(ZLIB REQUIRED)
+find_package(LibLZMA REQUIRED)
 
-# xxHash brings no CMake package on Debian 12; oneDNN's asks for OpenCL, which we do not use.
+# xxHash, PCRE2, zstd and utf8proc bring no CMake package on Debian 12; oneDNN's asks for OpenCL,
+# which we do not use.
 function(twill_find_library target header library)
   if(TARGET ${target})
     return()
@@ -20,3 +23,6 @@ function(twill_find_library target header library)
 endfunction()
 twill_find_library(DNNL::dnnl dnnl.h dnnl)
 twill_find_library(xxhash::xxhash xxhash.h xxhash)
+twill_find_library(PCRE2::pcre2_8 pcre2.h pcre2-8)
+twill_find_library(zstd::zstd zstd.h zstd)
+twill_find_library(utf8proc::utf8proc utf8proc.h utf8proc)

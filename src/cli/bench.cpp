@@ -113,7 +113,7 @@ int bench_step(const BenchCommand& command) {
   if (words.config_file.empty() && !own_model)
     words.overrides.insert(words.overrides.begin(), "model=small");
   RunConfig config = read_run_config(words.config_file, words.overrides);
-  config = resolved(config, make_tokenizer(config.data.tokenizer)->vocab_size());
+  config = resolved(config, open_tokenizer(config.data.tokenizer)->vocab_size());
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
   Context context(table_for(config.device), static_cast<int>(config.threads));
   Trainer trainer(context, config, corpus);

@@ -25,14 +25,21 @@ struct SampleCommand {
   std::string prompt;
   std::int64_t tokens = 200;
   double temperature = 0.8;
+  std::int64_t top_k = 0;  // 0: all tokens
+  double top_p = 1.0;
   std::int64_t seed = 1;
   std::string runs_dir = "runs";
 };
 int run_sample(const SampleCommand& command);
 
 struct EvalCommand {
-  std::string run;
-  std::vector<std::string> overrides;
+  std::string run;                     // a run, or a Hugging Face folder
+  std::vector<std::string> overrides;  // key=value …
+  std::vector<std::string> tasks;      // names, or files of JSON Lines
+  std::vector<std::string> texts;      // any text
+  std::string data_dir;                // where the files of named tasks lie
+  std::int64_t limit = 0;              // examples per task; 0: all
+  std::string json;                    // file to write, may be empty
 };
 int run_eval(const EvalCommand& command);
 
@@ -52,5 +59,66 @@ struct BenchCommand {
 int run_bench(const BenchCommand& command);
 
 int run_info();
+
+struct TokenizerTrainCommand {
+  std::vector<std::string> texts;
+  std::string out;
+  std::int64_t vocab = 8192;
+  std::int64_t min_count = 2;
+  std::int64_t threads = 0;
+};
+int run_tokenizer_train(const TokenizerTrainCommand& command);
+
+struct TokenizerCodeCommand {
+  std::string tokenizer;
+  std::string file = "-";
+  std::int64_t threads = 0;
+};
+int run_tokenizer_encode(const TokenizerCodeCommand& command);
+int run_tokenizer_decode(const TokenizerCodeCommand& command);
+
+struct DataPrepareCommand {
+  std::vector<std::string> texts;
+  std::string tokenizer;
+  std::string out;
+  double validation = 0.005;  // share of the documents
+  std::int64_t seed = 1;
+  bool keep_order = false;
+  std::string text_key = "text";  // of a line of JSON Lines
+  std::int64_t shard_tokens = 100'000'000;
+  std::int64_t threads = 0;
+};
+int run_data_prepare(const DataPrepareCommand& command);
+
+struct DataInspectCommand {
+  std::string file;
+  std::string tokenizer;  // shows text beside ids; may be empty
+  std::int64_t tokens = 64;
+};
+int run_data_inspect(const DataInspectCommand& command);
+
+struct ExportCommand {
+  std::string run;
+  std::string to = "hf";
+  std::string folder;
+  std::string dtype = "f32";
+  std::int64_t max_shard_bytes = 5'000'000'000;
+  std::string runs_dir = "runs";
+};
+int run_export(const ExportCommand& command);
+
+struct ImportCommand {
+  std::string source;
+  std::string name;
+  std::string tokenizer;
+  std::string runs_dir = "runs";
+};
+int run_import(const ImportCommand& command);
+
+struct VerifyCommand {
+  std::string file;
+  std::string json;
+};
+int run_verify(const VerifyCommand& command);
 
 }  // namespace twill::cli

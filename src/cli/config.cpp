@@ -12,7 +12,7 @@ namespace twill::cli {
 int run_config(const ConfigCommand& command) {
   const Words words = split_words(command.words);
   RunConfig config = read_run_config(words.config_file, words.overrides);
-  config = resolved(config, make_tokenizer(config.data.tokenizer)->vocab_size());
+  config = resolved(config, open_tokenizer(config.data.tokenizer)->vocab_size());
   fmt::print("{}", write_toml(config));
   return kDone;
 }

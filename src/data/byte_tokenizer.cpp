@@ -1,15 +1,30 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/byte_tokenizer.h"
 
+#include <algorithm>
+
 #include "base/require.h"
 
 namespace twill {
 
-std::vector<std::int32_t> ByteTokenizer::encode(std::string_view text) const {
-  std::vector<std::int32_t> ids;
-  ids.reserve(text.size());
-  for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
-  return ids;
+namespace {
+
+class ByteEncoder final : public TokenEncoder {
+ public:
+  void encode(std::string_view text, std::vector<std::int32_t>& ids) override {
+    ids.reserve(ids.size() + text.size());
+    for (const char c : text) ids.push_back(static_cast<unsigned char>(c));
+  }
+};
+
+}  // namespace
+
+std::unique_ptr<TokenEncoder> ByteTokenizer::make_encoder() const {
+  return std::make_unique<ByteEncoder>();
+}
+
+std::size_t ByteTokenizer::find_cut(std::string_view text, std::size_t limit) const {
+  return std::min(limit, text.size());
 }
 
 std::string ByteTokenizer::decode(std::span<const std::int32_t> ids) const {

@@ -104,14 +104,15 @@ void DataConfig::fields(FieldVisitor& visit) {
         OnResume::kFree);
   visit("validation_fraction", validation_fraction, Range<double>{0.0001, 0.9},
         "share of the training text kept for validation");
-  visit("tokenizer", tokenizer, tokenizer_names(), "how text becomes tokens");
+  visit("tokenizer", tokenizer, Choices{},
+        "how text becomes tokens: \"byte\", or the folder or file of a tokenizer");
   visit("hash", hash, Choices{},
         "checksum of the text; filled in by a run, and when it is set the text must match",
         OnResume::kFree);
 }
 
 Corpus load_corpus(const DataConfig& config, const BatchShape& batch) {
-  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(config.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(config.tokenizer);
   const std::unique_ptr<Texts> texts = load_texts(config);
   Corpus corpus;
   corpus.hash = hash_of(*texts);
@@ -126,7 +127,7 @@ Corpus load_corpus(const DataConfig& config, const BatchShape& batch) {
 }
 
 std::vector<Token> load_validation(const DataConfig& config, std::int64_t sequence) {
-  const std::unique_ptr<Tokenizer> tokenizer = make_tokenizer(config.tokenizer);
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(config.tokenizer);
   DataConfig wanted = config;
   // A text of its own makes the training text unnecessary: it may be gone.
   if (!config.validation.empty()) wanted.train = config.validation;

@@ -1,19 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tokenizer.h"
 
+#include "base/hash.h"
 #include "base/require.h"
 #include "data/byte_tokenizer.h"
 
 namespace twill {
-namespace {
-constexpr std::string_view kNames[] = {"byte"};
+
+std::vector<std::int32_t> Tokenizer::encode(std::string_view text) const {
+  std::vector<std::int32_t> ids;
+  make_encoder()->encode(text, ids);
+  return ids;
 }
 
-Choices tokenizer_names() { return kNames; }
+std::string Tokenizer::hash() const {
+  Hasher hasher;
+  const auto add = [&](std::string_view text) {
+    const auto size = static_cast<std::uint64_t>(text.size());
+    hasher.add(&size, sizeof size);
+    hasher.add(text.data(), text.size());
+  };
+  add(name());
+  for (const TokenizerFile& file : files()) {
+    add(file.name);
+    add(file.content);
+  }
+  return hash_text(hasher.value());
+}
 
-std::unique_ptr<Tokenizer> make_tokenizer(std::string_view name) {
-  if (name == "byte") return std::make_unique<ByteTokenizer>();
-  fail("unknown tokenizer '{}', expected {}", name, join_choices(tokenizer_names()));
+std::unique_ptr<Tokenizer> open_tokenizer(const std::string& where) {
+  if (where == "byte") return std::make_unique<ByteTokenizer>();
+  fail("unknown tokenizer '{}', expected \"byte\" or the path of a tokenizer", where);
 }
 
 }  // namespace twill

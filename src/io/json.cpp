@@ -23,7 +23,10 @@ class Adapter final : public nlohmann::json_sax<Json> {
     handler_.null();
     return true;
   }
-  bool boolean(bool) override { return other("a boolean"); }
+  bool boolean(bool value) override {
+    handler_.boolean(value);
+    return true;
+  }
   bool number_integer(number_integer_t value) override {
     handler_.integer(value);
     return true;
@@ -34,7 +37,10 @@ class Adapter final : public nlohmann::json_sax<Json> {
     handler_.integer(static_cast<std::int64_t>(value));
     return true;
   }
-  bool number_float(number_float_t, const string_t&) override { return other("a fraction"); }
+  bool number_float(number_float_t value, const string_t&) override {
+    handler_.fraction(value);
+    return true;
+  }
   bool string(string_t& value) override {
     handler_.text(std::move(value));
     return true;

@@ -23,7 +23,9 @@ class JsonHandler {
   virtual void text(std::string value) = 0;
   virtual void integer(std::int64_t value) = 0;
   virtual void null() = 0;
-  // A fraction, an integer beyond 64 bits, a boolean: what no format of ours uses.
+  virtual void fraction(double) { other("a fraction"); }
+  virtual void boolean(bool) { other("a boolean"); }
+  // What the handler has no place for: an integer beyond 64 bits, and what the two above pass on.
   virtual void other(std::string_view what) = 0;
 };
 

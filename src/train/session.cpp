@@ -20,7 +20,7 @@ RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer& t
 
 struct Session::State {
   explicit State(const std::vector<std::string>& settings)
-      : tokenizer(make_tokenizer(read_run_config("", settings).data.tokenizer)),
+      : tokenizer(open_tokenizer(read_run_config("", settings).data.tokenizer)),
         config(config_of(settings, *tokenizer)),
         corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
         context(table_for(config.device), static_cast<int>(config.threads)),

@@ -25,7 +25,7 @@ std::string checked(std::string checkpoint) {
 TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
     : checkpoint_(checked(folder.require_checkpoint())),
       context_(table_for(config.device), static_cast<int>(config.threads)),
-      tokenizer_(make_tokenizer(config.data.tokenizer)),
+      tokenizer_(open_tokenizer(config.data.tokenizer)),
       builder_(context_, {.dtype = DType::kF32,
                           .training = false,
                           .max_batch = max_batch,

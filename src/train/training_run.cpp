@@ -61,7 +61,7 @@ class Run {
           RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
     RunConfig config =
         folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
-    tokenizer_ = make_tokenizer(config.data.tokenizer);
+    tokenizer_ = open_tokenizer(config.data.tokenizer);
     config = folder_ ? resumed_config(request, *folder_, tokenizer_->vocab_size())
                      : resolved(config, tokenizer_->vocab_size());
     corpus_ = load_corpus(config.data, {config.train.micro_batch, config.sequence()});

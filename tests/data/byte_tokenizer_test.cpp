@@ -26,11 +26,10 @@ TEST(ByteTokenizer, RefusesIdsOutsideTheVocabulary) {
   }
 }
 
-TEST(MakeTokenizer, KnowsItsNames) {
-  for (const std::string_view name : tokenizer_names())
-    EXPECT_EQ(make_tokenizer(name)->name(), name);
-  EXPECT_EQ(make_tokenizer("byte")->vocab_size(), 256);
-  expect_error([] { make_tokenizer("bite"); }, "unknown tokenizer 'bite', expected byte");
+TEST(OpenTokenizer, KnowsBytesByName) {
+  EXPECT_EQ(open_tokenizer("byte")->name(), "byte");
+  EXPECT_EQ(open_tokenizer("byte")->vocab_size(), 256);
+  expect_error([] { open_tokenizer("bite"); }, "unknown tokenizer 'bite'");
 }
 
 }  // namespace
