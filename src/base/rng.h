@@ -37,6 +37,7 @@ enum class Purpose : std::uint32_t {
   kDropout = 3,
   kSample = 4,
   kTest = 5,
+  kSplit = 6,  // which documents validate
 };
 
 // Four 32-bit words for one element. `step` is the optimizer step, or whatever plays its part.

@@ -113,8 +113,11 @@ int bench_step(const BenchCommand& command) {
   if (words.config_file.empty() && !own_model)
     words.overrides.insert(words.overrides.begin(), "model=small");
   RunConfig config = read_run_config(words.config_file, words.overrides);
-  config = resolved(config, open_tokenizer(config.data.tokenizer)->vocab_size());
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(data_tokenizer(config.data));
+  config = resolved(config, tokenizer->vocab_size());
+  const Corpus corpus =
+      load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
+                  static_cast<int>(config.threads));
   Context context(table_for(config.device), static_cast<int>(config.threads));
   Trainer trainer(context, config, corpus);
   std::int64_t table_bytes = resident_bytes();

@@ -151,7 +151,7 @@ void describe_data(CommandLine& line) {
   CLI::App* group = add_group(line, "data", "prepare and inspect token shards");
   CLI::App* prepare = add_command(*group, "prepare", "turn texts into token shards");
   DataPrepareCommand& command = line.data_prepare;
-  prepare->add_option("TEXT", command.texts, "text or JSON Lines, plain or .xz, .gz, .zst")
+  prepare->add_option("TEXT", command.texts, "text or JSON Lines, plain or .xz, .gz, .zst; - is standard input")
       ->required();
   prepare->add_option("--tokenizer", command.tokenizer, "\"byte\", a folder or a file")->required();
   prepare->add_option("--out", command.out, "folder to write")->required();
@@ -165,12 +165,12 @@ void describe_data(CommandLine& line) {
   prepare->add_option("--text-key", command.text_key, "where a line of JSON Lines holds its text")
       ->capture_default_str();
   prepare->add_option("--shard-tokens", command.shard_tokens, "tokens per shard")
-      ->check(CLI::Range(std::int64_t{1024}, std::int64_t{1} << 31))
+      ->check(CLI::Range(std::int64_t{1024}, (std::int64_t{1} << 31) - 1))
       ->capture_default_str();
   add_threads(*prepare, command.threads);
 
-  CLI::App* inspect = add_command(*group, "inspect", "show what is in a file of tokens");
-  inspect->add_option("FILE", line.data_inspect.file, "a shard, or a folder made by prepare")
+  CLI::App* inspect = add_command(*group, "inspect", "show what is in a file of tokens or text");
+  inspect->add_option("FILE", line.data_inspect.file, "a shard, a text, or a folder made by prepare")
       ->required();
   inspect->add_option("--tokenizer", line.data_inspect.tokenizer, "show the text as well");
   inspect->add_option("--tokens", line.data_inspect.tokens, "tokens to show")

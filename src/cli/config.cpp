@@ -3,6 +3,7 @@
 
 #include "cli/commands.h"
 #include "cli/words.h"
+#include "data/corpus.h"
 #include "data/tokenizer.h"
 #include "io/toml_config.h"
 #include "train/run_config.h"
@@ -12,6 +13,7 @@ namespace twill::cli {
 int run_config(const ConfigCommand& command) {
   const Words words = split_words(command.words);
   RunConfig config = read_run_config(words.config_file, words.overrides);
+  config.data.tokenizer = data_tokenizer(config.data);
   config = resolved(config, open_tokenizer(config.data.tokenizer)->vocab_size());
   fmt::print("{}", write_toml(config));
   return kDone;

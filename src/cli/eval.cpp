@@ -17,8 +17,8 @@ namespace {
 
 // The run's config with the caller's pairs; the weights are what they are, so the model may not change.
 RunConfig eval_config(const RunFolder& folder, const std::vector<std::string>& overrides) {
-  const std::string tokenizer = folder.read_config(overrides).data.tokenizer;
-  const std::int64_t vocab = open_tokenizer(tokenizer)->vocab_size();
+  const std::int64_t vocab =
+      open_run_tokenizer(folder, folder.read_config(overrides))->vocab_size();
   RunConfig saved = resolved(folder.read_config(), vocab);
   RunConfig wanted = resolved(folder.read_config(overrides), vocab);
   for (const FieldDifference& difference : differences(saved.model, wanted.model))

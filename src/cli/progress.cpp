@@ -1,56 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
-#include <sys/ioctl.h>
-#include <unistd.h>
-
 #include <algorithm>
 #include <cmath>
-#include <cstdio>
 
 #include <fmt/format.h>
 
+#include "cli/terminal.h"
 #include "cli/text_format.h"
 #include "train/run_folder.h"
 
 namespace twill::cli {
-namespace {
-
-// Standard output may be closed or full: a run goes on without it, and fmt::print would throw.
-void print(const std::string& text) {
-  std::fputs(text.c_str(), stdout);
-  std::fflush(stdout);
-}
-
-std::size_t terminal_width() {
-  winsize size{};
-  const bool known = ::ioctl(STDOUT_FILENO, TIOCGWINSZ, &size) == 0 && size.ws_col > 0;
-  return known ? size.ws_col : 80;
-}
-
-// Cells of eight steps each: fine enough to be seen moving.
-std::string bar(double share, int cells) {
-  constexpr const char* kParts[] = {"", "▏", "▎", "▍", "▌", "▋", "▊", "▉"};
-  const int eighths = static_cast<int>(std::clamp(share, 0.0, 1.0) * cells * 8);
-  std::string text;
-  for (int cell = 0; cell < eighths / 8; ++cell) text += "█";
-  text += kParts[eighths % 8];
-  const int used = eighths / 8 + (eighths % 8 > 0 ? 1 : 0);
-  return text + std::string(static_cast<std::size_t>(cells - used), ' ');
-}
-
-// As many fields as fit; what does not fit is left out from the right.
-std::string fitting(const std::vector<std::string>& fields, std::size_t width) {
-  std::string line;
-  for (const std::string& field : fields) {
-    if (!line.empty() && line.size() + 2 + field.size() > width) break;
-    line += (line.empty() ? "" : "  ") + field;
-  }
-  return line;
-}
-
-}  // namespace
-
 ProgressView::~ProgressView() {
   if (moving_) print("\n");
 }
@@ -72,6 +32,10 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   print(fmt::format("recipe   {}\n", config.recipe.name));
   print(fmt::format("data     {} tokens to learn from, {} to validate on\n",
                     count(facts.train_tokens), count(facts.validation_tokens)));
+  if (facts.sources.size() > 1)
+    for (const SourceFacts& source : facts.sources)
+      print(fmt::format("  {:>5.1f}%  {}: {} tokens, seen {:.2f} times\n", 100.0 * source.share,
+                        source.name, count(source.tokens), source.epochs));
   print(fmt::format("device   {} · {} threads\n", facts.backend, facts.num_threads));
   print(fmt::format("steps    {} of {} tokens\n", steps_, count(step_tokens_)));
   print(fmt::format("memory\n{}\n", format_memory(facts.memory)));

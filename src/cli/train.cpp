@@ -1,26 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <unistd.h>
-
-#include <cstdlib>
-#include <string_view>
-
 #include "cli/commands.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
+#include "cli/terminal.h"
 #include "cli/words.h"
 #include "train/training_run.h"
 
 namespace twill::cli {
-namespace {
-
-// A terminal that can go back to the beginning of a line.
-bool on_moving_terminal() {
-  const char* term = std::getenv("TERM");
-  return ::isatty(STDOUT_FILENO) == 1 && term != nullptr && std::string_view(term) != "dumb";
-}
-
-}  // namespace
-
 int run_train(const TrainCommand& command) {
   const Words words = split_words(command.words);
   const Interrupt interrupt;

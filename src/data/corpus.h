@@ -6,16 +6,26 @@
 #include <vector>
 
 #include "base/fields.h"
-#include "data/token_windows.h"
+#include "data/mixed_windows.h"
+#include "data/tokenizer.h"
 
 namespace twill {
+
+// [[data.source]]: one part of a weighted mix.
+struct DataSource {
+  std::string path;
+  double weight = 1.0;
+
+  void fields(FieldVisitor& visit);
+};
 
 // [data]
 struct DataConfig {
   std::vector<std::string> train = {"builtin"};
+  std::vector<DataSource> source;
   std::vector<std::string> validation;
   double validation_fraction = 0.1;
-  std::string tokenizer = "byte";
+  std::string tokenizer = "auto";
   std::string hash;
 
   void fields(FieldVisitor& visit);
@@ -28,17 +38,27 @@ struct BatchShape {
 };
 
 struct Corpus {
-  std::vector<Token> train;
-  std::vector<Token> validation;  // at least one window
-  std::string hash;               // of the raw bytes of both, hash_text() form
+  std::vector<TrainingSource> sources;  // one, unless data.source gives several
+  TokenSequence validation;             // at least one window
+  std::string hash;                     // of everything, hash_text() form
+
+  std::int64_t train_tokens() const;
 };
 
-// Loads and tokenizes the texts. The validation part is the last fraction of the training text, or
-// the files of data.validation. Throws twill::Error when a text is missing or too short for one
-// batch, or when config.hash is set and the text is another one.
+// data.tokenizer; for "auto" that of the first folder made by `data prepare`, else "byte".
+std::string data_tokenizer(const DataConfig& config);
+
+// Loads the sources, encoding texts on `threads` threads (0: all cores). The validation part is
+// data.validation, or what each source sets apart: a prepared folder its own shards, anything else
+// its last fraction. Throws twill::Error when something is missing or too short for one batch, when
+// ids do not fit the tokenizer, or when config.hash is set and the data are others.
+Corpus load_corpus(const DataConfig& config, const Tokenizer& tokenizer, const BatchShape& batch,
+                   int threads = 0);
+// With the tokenizer of data_tokenizer().
 Corpus load_corpus(const DataConfig& config, const BatchShape& batch);
 
 // The validation part alone, for measuring a trained model; the hash is not compared.
-std::vector<Token> load_validation(const DataConfig& config, std::int64_t sequence);
+TokenSequence load_validation(const DataConfig& config, const Tokenizer& tokenizer,
+                              std::int64_t sequence);
 
 }  // namespace twill

@@ -4,15 +4,12 @@
 #include <glob.h>
 
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
+#include <cstdint>
 #include <filesystem>
-#include <fstream>
-#include <memory>
-#include <vector>
 
 #include "base/require.h"
 #include "data/builtin_corpus.h"
+#include "data/document_reader.h"
 
 namespace twill {
 namespace {
@@ -75,50 +72,75 @@ std::vector<std::string> files_of(const std::string& source, std::string_view ke
   return files;
 }
 
-void append_document(std::string& text, std::string document) {
+void append_document(std::string& text, std::string document, FileJoin join) {
   if (text.empty()) {
     text = std::move(document);  // the usual single file is not copied
     return;
   }
-  if (text.back() != '\n' && !document.empty()) text += '\n';
+  if (document.empty()) return;
+  if (text.back() != '\n') text += '\n';
+  if (join == FileJoin::kSeparator) (text += kDocumentSeparator) += '\n';
   text += document;
 }
 
-std::string read_document(const std::string& path, std::string_view key) {
-  // A device may never end. A pipe does: data.train=<(zcat text.gz) works.
-  require(fs::is_regular_file(path) || fs::is_fifo(path), "{}: {} is not a text file", key, path);
-  std::ifstream file(path, std::ios::binary);
-  require(file.is_open(), "{}: cannot read {}: {}", key, path, std::strerror(errno));
-  std::string document;
-  std::error_code unknown_size;
-  const std::uintmax_t bytes = fs::file_size(path, unknown_size);
-  if (!unknown_size) document.reserve(bytes);
-  std::vector<char> piece(std::size_t{1} << 20);
-  do {
-    file.read(piece.data(), static_cast<std::streamsize>(piece.size()));
-    document.append(piece.data(), static_cast<std::size_t>(file.gcount()));
-  } while (file.good());
-  require(!file.bad(), "{}: cannot read {}: {}", key, path, std::strerror(errno));
-  return document;
+// The documents of JSON Lines as one text.
+std::string text_of_json_lines(std::string_view lines, const std::string& path) {
+  std::string text;
+  for (std::int64_t number = 1; !lines.empty(); ++number) {
+    const std::size_t end = lines.find('\n');
+    const std::string_view line = lines.substr(0, end);
+    lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
+    if (line.find_first_not_of(" \t\r") == line.npos) continue;
+    append_document(text, json_document(line, "text", fmt::format("{}: line {}", path, number)),
+                    FileJoin::kSeparator);
+  }
+  return text;
 }
 
-std::string load_source(const std::string& source, std::string_view key) {
+std::string read_document(const std::string& path, std::string_view key) {
+  const std::unique_ptr<ByteSource> source = open_text(path, key);
+  try {
+    std::string content = read_all(*source, kMaxTextBytes);
+    const std::string_view first_line(content.data(), std::min(content.find('\n'), content.size()));
+    return is_json_lines(path, first_line, "text") ? text_of_json_lines(content, path) : content;
+  } catch (const Error& error) {
+    fail("{}: {}", key, error.what());
+  }
+}
+
+std::string load_source(const std::string& source, std::string_view key, FileJoin join) {
   if (source == kBuiltinCorpus) return std::string(builtin_corpus());
   std::string text;
-  for (const std::string& path : files_of(source, key))
-    append_document(text, read_document(path, key));
+  for (const std::string& path : text_files(source, key))
+    append_document(text, read_document(path, key), join);
   require(!text.empty(), "{}: {} is empty; give a text file, a folder or a glob", key, source);
   return text;
 }
 
 }  // namespace
 
-std::string load_text(std::span<const std::string> sources, std::string_view key) {
+std::vector<std::string> text_files(const std::string& source, std::string_view key) {
+  if (source == kBuiltinCorpus || source == "-") return {source};
+  return files_of(source, key);
+}
+
+std::unique_ptr<ByteSource> open_text(const std::string& path, std::string_view key) {
+  if (path == kBuiltinCorpus) return byte_source_of(std::string(builtin_corpus()), path);
+  require(path == "-" || fs::is_regular_file(path) || fs::is_fifo(path),
+          "{}: {} is not a text file", key, path);
+  try {
+    return open_byte_source(path);
+  } catch (const Error& error) {
+    fail("{}: {}", key, error.what());
+  }
+}
+
+std::string load_text(std::span<const std::string> sources, std::string_view key, FileJoin join) {
   require(!sources.empty(), "{}: no text given; give a text file, a folder, a glob or \"builtin\"",
           key);
-  std::string text = load_source(sources[0], key);
+  std::string text = load_source(sources[0], key, join);
   for (const std::string& source : sources.subspan(1))
-    append_document(text, load_source(source, key));
+    append_document(text, load_source(source, key, join), join);
   return text;
 }
 

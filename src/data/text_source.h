@@ -1,21 +1,43 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <cstddef>
+#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
+
+#include "io/byte_source.h"
 
 namespace twill {
 
 // The word that stands for the corpus embedded in the program.
 inline constexpr std::string_view kBuiltinCorpus = "builtin";
 
-// The bytes of all sources, in the order given. A source is a file, a folder (all files below it,
-// sorted by path, hidden ones passed over), a glob ("data/*.txt") or "builtin". A document without
-// a line end at its end gets one before the next begins.
+// The longest text that is held in memory; longer ones become shards first (`twill data prepare`).
+inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 30;
+
+// The files of a source. A source is a file, a folder (all files below it, sorted by path, hidden
+// ones passed over), a glob ("data/*.txt"), "builtin" or "-" (standard input); the last two stand
+// for themselves. Throws twill::Error when there is none; `key` begins the message ("data.train").
+std::vector<std::string> text_files(const std::string& source, std::string_view key);
+
+// One of these files as a stream, unpacked. A pipe is fine, a device is not: it may never end.
+std::unique_ptr<ByteSource> open_text(const std::string& path, std::string_view key);
+
+// What stands between two files.
+enum class FileJoin {
+  kLineEnd,    // a line end, where the first does not end with one
+  kSeparator,  // that, and a separator line (data/document_reader.h)
+};
+
+// The bytes of all sources, in the order given, unpacked. JSON Lines become their documents with
+// separator lines between them.
 //
-// Throws twill::Error when a source is missing, unreadable or empty; `key` begins the message
-// ("data.train").
-std::string load_text(std::span<const std::string> sources, std::string_view key);
+// Throws twill::Error when a source is missing, unreadable, empty or longer than kMaxTextBytes;
+// `key` begins the message.
+std::string load_text(std::span<const std::string> sources, std::string_view key,
+                      FileJoin join = FileJoin::kLineEnd);
 
 }  // namespace twill

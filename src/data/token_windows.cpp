@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <bit>
+#include <utility>
 
 #include "base/check.h"
 #include "base/require.h"
@@ -50,26 +51,27 @@ std::int64_t permuted_index(std::uint64_t seed, std::uint32_t epoch, std::int64_
   return static_cast<std::int64_t>(value);
 }
 
-void copy_window(std::span<const Token> tokens, std::int64_t begin, std::int64_t T,
+void copy_window(const TokenSequence& tokens, std::int64_t begin, std::int64_t T,
                  std::int32_t* inputs, std::int32_t* targets) {
-  TWILL_CHECK(begin >= 0 && T >= 0 && begin + T < std::ssize(tokens), "window out of bounds");
-  const auto first = tokens.begin() + begin;
-  std::copy(first, first + T, inputs);
-  std::copy(first + 1, first + 1 + T, targets);
+  TWILL_CHECK(T >= 1, "a window has at least one token");
+  tokens.copy(begin, T, inputs);
+  // All but the last target are inputs already: a mapped file is read once.
+  std::copy(inputs + 1, inputs + T, targets);
+  targets[T - 1] = tokens[begin + T];
 }
 
-WindowStream::WindowStream(std::span<const Token> tokens, std::int64_t T, std::uint64_t seed)
-    : tokens_(tokens), T_(T), seed_(seed) {
+WindowStream::WindowStream(TokenSequence tokens, std::int64_t T, std::uint64_t seed)
+    : tokens_(std::move(tokens)), T_(T), seed_(seed) {
   TWILL_CHECK(T >= 1, "a window has at least one token");
-  require(std::ssize(tokens) > T, "{} tokens are too few for one window of {} and its last target",
-          tokens.size(), T);
+  require(tokens_.size() > T, "{} tokens are too few for one window of {} and its last target",
+          tokens_.size(), T);
   // One window's worth is left over for the offset, so that all epochs have the same length.
-  windows_ = std::max<std::int64_t>(1, (std::ssize(tokens) - T) / T);
+  windows_ = std::max<std::int64_t>(1, (tokens_.size() - T) / T);
 }
 
 std::int64_t WindowStream::epoch_offset(std::uint32_t epoch) const {
   if (epoch == 0) return 0;
-  const std::int64_t offsets = std::min(T_, std::ssize(tokens_) - windows_ * T_);
+  const std::int64_t offsets = std::min(T_, tokens_.size() - windows_ * T_);
   return static_cast<std::int64_t>(shuffle_bits(seed_, epoch, 0, 0) %
                                    static_cast<std::uint64_t>(offsets));
 }
@@ -86,10 +88,10 @@ void WindowStream::window(std::int64_t position, std::int32_t* inputs,
   copy_window(tokens_, window_begin(position), T_, inputs, targets);
 }
 
-std::vector<std::int64_t> eval_windows(std::span<const Token> tokens, std::int64_t T,
+std::vector<std::int64_t> eval_windows(std::int64_t num_tokens, std::int64_t T,
                                        std::int64_t max_windows) {
   TWILL_CHECK(T >= 1, "a window has at least one token");
-  const std::int64_t all = std::max<std::int64_t>(0, (std::ssize(tokens) - 1) / T);
+  const std::int64_t all = std::max<std::int64_t>(0, (num_tokens - 1) / T);
   const std::int64_t count = std::min(all, max_windows);
   std::vector<std::int64_t> begins;
   for (std::int64_t i = 0; i < count; ++i) begins.push_back(i * all / count * T);

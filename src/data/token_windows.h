@@ -6,14 +6,11 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
-namespace twill {
+#include "data/token_sequence.h"
 
-// A token in memory. Two bytes hold every vocabulary we train with.
-using Token = std::uint16_t;
-inline constexpr std::int64_t kMaxVocabulary = 65'536;
+namespace twill {
 
 // Where `index` goes in permutation number `epoch` of [0, n): a Feistel network over philox, walked
 // until it lands inside. A bijection for every (seed, epoch, n).
@@ -21,13 +18,13 @@ std::int64_t permuted_index(std::uint64_t seed, std::uint32_t epoch, std::int64_
                             std::int64_t index);
 
 // inputs[t] = tokens[begin + t], targets[t] = tokens[begin + t + 1], for t in [0, T).
-void copy_window(std::span<const Token> tokens, std::int64_t begin, std::int64_t T,
+void copy_window(const TokenSequence& tokens, std::int64_t begin, std::int64_t T,
                  std::int32_t* inputs, std::int32_t* targets);
 
-// Borrows the tokens: at least T + 1 of them.
+// Shares the tokens: at least T + 1 of them.
 class WindowStream {
  public:
-  WindowStream(std::span<const Token> tokens, std::int64_t T, std::uint64_t seed);
+  WindowStream(TokenSequence tokens, std::int64_t T, std::uint64_t seed);
 
   std::int64_t windows_per_epoch() const { return windows_; }
 
@@ -39,14 +36,15 @@ class WindowStream {
  private:
   std::int64_t epoch_offset(std::uint32_t epoch) const;
 
-  std::span<const Token> tokens_;
+  TokenSequence tokens_;
   std::int64_t T_;
   std::uint64_t seed_;
   std::int64_t windows_;
 };
 
-// The first tokens of at most `max_windows` windows, disjoint and spread evenly over the tokens.
-std::vector<std::int64_t> eval_windows(std::span<const Token> tokens, std::int64_t T,
+// The first tokens of at most `max_windows` windows, disjoint and spread evenly over
+// `num_tokens` tokens.
+std::vector<std::int64_t> eval_windows(std::int64_t num_tokens, std::int64_t T,
                                        std::int64_t max_windows);
 
 }  // namespace twill

@@ -3,16 +3,19 @@
 
 #include <algorithm>
 #include <limits>
+#include <span>
+#include <utility>
 
 namespace twill {
 
-WindowEvaluator::WindowEvaluator(std::span<const Token> tokens, std::int64_t time,
-                                 std::int64_t batch, std::int64_t max_windows)
-    : tokens_(tokens),
+WindowEvaluator::WindowEvaluator(TokenSequence tokens, std::int64_t time, std::int64_t batch,
+                                 std::int64_t max_windows)
+    : tokens_(std::move(tokens)),
       time_(time),
       batch_(batch),
-      begins_(eval_windows(
-          tokens, time, max_windows > 0 ? max_windows : std::numeric_limits<std::int64_t>::max())),
+      begins_(
+          eval_windows(tokens_.size(), time,
+                       max_windows > 0 ? max_windows : std::numeric_limits<std::int64_t>::max())),
       inputs_(static_cast<std::size_t>(batch * time)),
       targets_(inputs_.size()) {}
 
@@ -33,10 +36,12 @@ double WindowEvaluator::mean_loss(const Context& context, Decoder& model) {
 }
 
 std::vector<std::int32_t> WindowEvaluator::targets() const {
-  std::vector<std::int32_t> ids;
-  for (const std::int64_t begin : begins_)
-    for (std::int64_t t = 0; t < time_; ++t)
-      ids.push_back(tokens_[static_cast<std::size_t>(begin + t + 1)]);
+  std::vector<std::int32_t> ids(static_cast<std::size_t>(num_tokens()));
+  std::int32_t* next = ids.data();
+  for (const std::int64_t begin : begins_) {
+    tokens_.copy(begin + 1, time_, next);
+    next += time_;
+  }
   return ids;
 }
 

@@ -3,7 +3,6 @@
 #pragma once
 
 #include <cstdint>
-#include <span>
 #include <vector>
 
 #include "data/token_windows.h"
@@ -14,8 +13,8 @@ namespace twill {
 // Windows of `time` tokens, `batch` of them at once.
 class WindowEvaluator {
  public:
-  // At most `max_windows` windows, evenly spread; 0 takes all. Borrows the tokens.
-  WindowEvaluator(std::span<const Token> tokens, std::int64_t time, std::int64_t batch,
+  // At most `max_windows` windows, evenly spread; 0 takes all. Shares the tokens.
+  WindowEvaluator(TokenSequence tokens, std::int64_t time, std::int64_t batch,
                   std::int64_t max_windows);
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(begins_.size()) * time_; }
@@ -27,7 +26,7 @@ class WindowEvaluator {
   std::vector<std::int32_t> targets() const;
 
  private:
-  std::span<const Token> tokens_;
+  TokenSequence tokens_;
   std::int64_t time_;
   std::int64_t batch_;
   std::vector<std::int64_t> begins_;

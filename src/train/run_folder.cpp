@@ -123,6 +123,21 @@ RunConfig RunFolder::read_config(const std::vector<std::string>& overrides) cons
   return read_run_config(config_file(), overrides);
 }
 
+std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config) {
+  std::error_code ignored;
+  const bool own = fs::is_directory(folder.tokenizer_dir(), ignored);
+  return open_tokenizer(own ? folder.tokenizer_dir() : data_tokenizer(config.data));
+}
+
+void save_run_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer) {
+  const std::vector<TokenizerFile> files = tokenizer.files();
+  if (files.empty()) return;
+  const std::string temporary = folder.tokenizer_dir() + ".tmp";
+  create_directories(temporary);
+  for (const TokenizerFile& file : files) write_file(temporary + "/" + file.name, file.content);
+  publish_directory(temporary, folder.tokenizer_dir());
+}
+
 std::string shell_quoted(const std::string& word) {
   constexpr std::string_view kPlain =
       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789-_./=:,+@%";

@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "data/tokenizer.h"
 #include "train/run_config.h"
 
 namespace twill {
@@ -24,6 +25,8 @@ class RunFolder {
   std::string config_file() const { return path_ + "/config.toml"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
+  // The run's own copy of its tokenizer; absent for "byte".
+  std::string tokenizer_dir() const { return path_ + "/tokenizer"; }
 
   // Takes the run for this process; refused while another one trains it. Held as long as this
   // object.
@@ -44,6 +47,11 @@ class RunFolder {
   std::string checkpoint_;
   std::shared_ptr<void> lock_;
 };
+
+// The tokenizer of a run: its own copy where it has one, else what the config says.
+std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config);
+// Makes that copy.
+void save_run_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer);
 
 // The word as a shell reads it back: quoted where it has to be.
 std::string shell_quoted(const std::string& word);

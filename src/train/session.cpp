@@ -20,9 +20,10 @@ RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer& t
 
 struct Session::State {
   explicit State(const std::vector<std::string>& settings)
-      : tokenizer(open_tokenizer(read_run_config("", settings).data.tokenizer)),
+      : tokenizer(open_tokenizer(data_tokenizer(read_run_config("", settings).data))),
         config(config_of(settings, *tokenizer)),
-        corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
+        corpus(load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
+                           static_cast<int>(config.threads))),
         context(table_for(config.device), static_cast<int>(config.threads)),
         trainer(context, config, corpus) {
     trainer.begin();

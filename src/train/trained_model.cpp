@@ -25,7 +25,7 @@ std::string checked(std::string checkpoint) {
 TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
     : checkpoint_(checked(folder.require_checkpoint())),
       context_(table_for(config.device), static_cast<int>(config.threads)),
-      tokenizer_(open_tokenizer(config.data.tokenizer)),
+      tokenizer_(open_run_tokenizer(folder, config)),
       builder_(context_, {.dtype = DType::kF32,
                           .training = false,
                           .max_batch = max_batch,
@@ -38,7 +38,7 @@ TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std
 
 Evaluation evaluate(TrainedModel& model, const RunConfig& config) {
   const std::int64_t time = config.sequence(), batch = config.train.micro_batch;
-  const std::vector<Token> tokens = load_validation(config.data, time);
+  const TokenSequence tokens = load_validation(config.data, model.tokenizer(), time);
   WindowEvaluator evaluator(tokens, time, batch, config.eval.windows);
   const double loss = evaluator.mean_loss(model.context(), model.model());
   const auto count = static_cast<double>(evaluator.num_tokens());

@@ -17,7 +17,7 @@ using Clock = std::chrono::steady_clock;
 Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus)
     : context_(context),
       config_(config),
-      stream_(corpus.train, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
+      stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
       evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
                  config.eval.windows),
       builder_(context, {.dtype = DType::kF32,

@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/corpus.h"
-#include "data/token_windows.h"
+#include "data/mixed_windows.h"
 #include "models/decoder.h"
 #include "nn/builder.h"
 #include "train/evaluation.h"
@@ -66,6 +66,7 @@ class Trainer {
   const Builder& builder() const { return builder_; }
   const Optimizer& optimizer() const { return optimizer_; }
   Decoder& model() { return model_; }
+  const MixedWindows& stream() const { return stream_; }
   Progress& progress() { return progress_; }
   const Progress& progress() const { return progress_; }
 
@@ -74,7 +75,7 @@ class Trainer {
 
   const Context& context_;
   RunConfig config_;
-  WindowStream stream_;
+  MixedWindows stream_;
   WindowEvaluator evaluator_;
   Builder builder_;
   Decoder model_;

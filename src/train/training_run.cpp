@@ -38,13 +38,26 @@ void require_same_run(RunConfig saved, RunConfig wanted, const std::string& run)
             run, difference.key, difference.wanted, difference.saved);
 }
 
+// The saved config names a tokenizer; another name is fine when it means the same one.
+void require_same_tokenizer(const RunConfig& saved, RunConfig& wanted, const Tokenizer& tokenizer,
+                            const std::string& run) {
+  if (wanted.data.tokenizer == "auto") wanted.data.tokenizer = saved.data.tokenizer;
+  if (wanted.data.tokenizer == saved.data.tokenizer) return;
+  require(open_tokenizer(wanted.data.tokenizer)->hash() == tokenizer.hash(),
+          "cannot resume {} with data.tokenizer = \"{}\": it was started with another tokenizer; "
+          "leave the key out, or start a new run",
+          run, wanted.data.tokenizer);
+}
+
 RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
-                         std::int64_t tokenizer_vocab) {
+                         const Tokenizer& tokenizer) {
+  const std::int64_t tokenizer_vocab = tokenizer.vocab_size();
   const RunConfig saved = resolved(folder.read_config(), tokenizer_vocab);
   RunConfig wanted = request.config_file.empty()
                          ? folder.read_config(request.overrides)
                          : read_run_config(request.config_file, request.overrides);
   if (wanted.data.hash.empty()) wanted.data.hash = saved.data.hash;
+  require_same_tokenizer(saved, wanted, tokenizer, folder.path());
   wanted = resolved(wanted, tokenizer_vocab);
   require_same_run(saved, wanted, folder.path());
   wanted.run = saved.run;
@@ -61,10 +74,13 @@ class Run {
           RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
     RunConfig config =
         folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
-    tokenizer_ = open_tokenizer(config.data.tokenizer);
-    config = folder_ ? resumed_config(request, *folder_, tokenizer_->vocab_size())
+    config.data.tokenizer = data_tokenizer(config.data);
+    tokenizer_ =
+        folder_ ? open_run_tokenizer(*folder_, config) : open_tokenizer(config.data.tokenizer);
+    config = folder_ ? resumed_config(request, *folder_, *tokenizer_)
                      : resolved(config, tokenizer_->vocab_size());
-    corpus_ = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+    corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
+                          static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
     context_.emplace(table_for(config.device), static_cast<int>(config.threads));
     trainer_.emplace(*context_, config, corpus_);
@@ -95,6 +111,7 @@ class Run {
     const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
     // A new run's config is saved at once, so that one killed before its first checkpoint can be
     // started again; a resumed run's only when its checkpoint has proved good.
+    if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
     trainer_->begin();
@@ -117,9 +134,24 @@ class Run {
             .backend = context_->kernels().name,
             .num_threads = context_->device().num_threads,
             .num_parameters = num_parameters(config().model),
-            .train_tokens = static_cast<std::int64_t>(corpus_.train.size()),
-            .validation_tokens = static_cast<std::int64_t>(corpus_.validation.size()),
+            .train_tokens = corpus_.train_tokens(),
+            .validation_tokens = corpus_.validation.size(),
+            .sources = source_facts(),
             .memory = std::move(memory)};
+  }
+
+  std::vector<SourceFacts> source_facts() const {
+    const MixedWindows& stream = trainer_->stream();
+    const auto windows = static_cast<double>(config().train.steps * config().accumulation() *
+                                             config().train.micro_batch);
+    std::vector<SourceFacts> facts;
+    for (std::size_t s = 0; s < corpus_.sources.size(); ++s)
+      facts.push_back(
+          {.name = corpus_.sources[s].name,
+           .tokens = corpus_.sources[s].tokens.size(),
+           .share = stream.share(s),
+           .epochs = windows * stream.share(s) / static_cast<double>(stream.windows_per_epoch(s))});
+    return facts;
   }
 
   void save_config() {

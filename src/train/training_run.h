@@ -21,6 +21,14 @@ struct TrainRequest {
   std::string resume;                  // a run or one of its checkpoints; empty starts a new run
 };
 
+// One source of a mix: how much of the run it serves, and how often it is seen in all.
+struct SourceFacts {
+  std::string name;
+  std::int64_t tokens = 0;
+  double share = 1.0;
+  double epochs = 0.0;
+};
+
 // What is known before the first step.
 struct RunFacts {
   std::string folder;
@@ -30,6 +38,7 @@ struct RunFacts {
   std::int64_t num_parameters = 0;
   std::int64_t train_tokens = 0;
   std::int64_t validation_tokens = 0;
+  std::vector<SourceFacts> sources;
   std::vector<MemoryLine> memory;
 };
 

@@ -14,8 +14,10 @@ namespace {
 
 constexpr BatchShape kSmall{.micro_batch = 1, .sequence = 4};
 
-std::string bytes_of(const std::vector<Token>& tokens) {
-  return std::string(tokens.begin(), tokens.end());
+std::string bytes_of(const TokenSequence& tokens) {
+  std::string bytes;
+  for (std::int64_t i = 0; i < tokens.size(); ++i) bytes += static_cast<char>(tokens[i]);
+  return bytes;
 }
 
 TEST(LoadCorpus, TheLastPartIsForValidation) {
@@ -24,7 +26,7 @@ TEST(LoadCorpus, TheLastPartIsForValidation) {
   config.train = {folder.write("a", "0123456789abcdefghij")};
   config.validation_fraction = 0.3;
   const Corpus corpus = load_corpus(config, kSmall);
-  EXPECT_EQ(bytes_of(corpus.train), "0123456789abcd");
+  EXPECT_EQ(bytes_of(corpus.sources[0].tokens), "0123456789abcd");
   EXPECT_EQ(bytes_of(corpus.validation), "efghij");
   EXPECT_EQ(corpus.hash, hash_text(hash_bytes("0123456789abcdefghij", 20)));
 }
@@ -35,7 +37,7 @@ TEST(LoadCorpus, ValidationFilesLeaveTheTrainingTextWhole) {
   config.train = {folder.write("a", "training text")};
   config.validation = {folder.write("b", "other text")};
   const Corpus corpus = load_corpus(config, kSmall);
-  EXPECT_EQ(bytes_of(corpus.train), "training text");
+  EXPECT_EQ(bytes_of(corpus.sources[0].tokens), "training text");
   EXPECT_EQ(bytes_of(corpus.validation), "other text");
   config.validation = {folder.write("b", "other texT")};
   EXPECT_NE(load_corpus(config, kSmall).hash, corpus.hash);
@@ -51,7 +53,7 @@ TEST(LoadCorpus, DoesNotCutInsideACharacter) {
     config.validation_fraction = fraction;
     const Corpus corpus = load_corpus(config, kSmall);
     EXPECT_EQ(corpus.validation[0], 0xe2) << fraction;
-    EXPECT_EQ(bytes_of(corpus.train) + bytes_of(corpus.validation), text);
+    EXPECT_EQ(bytes_of(corpus.sources[0].tokens) + bytes_of(corpus.validation), text);
   }
 }
 
@@ -64,13 +66,13 @@ TEST(LoadCorpus, LongTextsKeepEveryByte) {
     DataConfig config;
     config.train = {folder.write("a", text)};
     const Corpus corpus = load_corpus(config, kSmall);
-    EXPECT_TRUE(bytes_of(corpus.train) + bytes_of(corpus.validation) == text);
+    EXPECT_TRUE(bytes_of(corpus.sources[0].tokens) + bytes_of(corpus.validation) == text);
   }
 }
 
 TEST(LoadCorpus, BuiltinByDefault) {
   const Corpus corpus = load_corpus(DataConfig{}, {.micro_batch = 8, .sequence = 64});
-  EXPECT_EQ(corpus.train.size() + corpus.validation.size(), builtin_corpus().size());
+  EXPECT_EQ(corpus.train_tokens() + corpus.validation.size(), std::ssize(builtin_corpus()));
 }
 
 TEST(LoadCorpusErrors, TooShort) {

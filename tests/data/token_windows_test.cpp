@@ -14,6 +14,8 @@ namespace twill {
 namespace {
 
 // tokens[i] == i, so that a window shows where it was cut.
+using Token = std::uint16_t;
+
 std::vector<Token> counting_tokens(std::size_t count) {
   std::vector<Token> tokens(count);
   std::iota(tokens.begin(), tokens.end(), Token{0});
@@ -139,14 +141,14 @@ TEST(WindowStream, RefusesTooFewTokens) {
 }
 
 TEST(EvalWindows, AreDisjointAndSpread) {
-  const std::vector<Token> tokens = counting_tokens(101);
+  const std::int64_t tokens = 101;
   EXPECT_EQ(eval_windows(tokens, 10, 100),
             (std::vector<std::int64_t>{0, 10, 20, 30, 40, 50, 60, 70, 80, 90}));
   EXPECT_EQ(eval_windows(tokens, 10, 4), (std::vector<std::int64_t>{0, 20, 50, 70}));
   EXPECT_EQ(eval_windows(tokens, 10, 1), std::vector<std::int64_t>{0});
   EXPECT_EQ(eval_windows(tokens, 100, 5), std::vector<std::int64_t>{0});
   EXPECT_TRUE(eval_windows(tokens, 101, 5).empty());
-  EXPECT_TRUE(eval_windows({}, 10, 5).empty());
+  EXPECT_TRUE(eval_windows(0, 10, 5).empty());
 }
 
 }  // namespace

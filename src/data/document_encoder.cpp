@@ -1,0 +1,125 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/document_encoder.h"
+
+#include <algorithm>
+
+#include "data/document_reader.h"
+
+namespace twill {
+namespace {
+
+// Work for one thread at a time: small enough to share a batch evenly, large enough to hide the
+// start of a task.
+constexpr std::size_t kSegmentBytes = std::size_t{1} << 16;
+// Text encoded at once: its ids take up to four times as much.
+constexpr std::size_t kBatchBytes = std::size_t{1} << 25;
+
+// As many documents as fit a batch, at least one.
+std::size_t batch_length(std::span<const std::string_view> documents) {
+  std::size_t count = 0, bytes = 0;
+  while (count < documents.size() && (count == 0 || bytes + documents[count].size() <= kBatchBytes))
+    bytes += documents[count++].size();
+  return count;
+}
+
+// A text without documents, in parts that may be encoded apart.
+std::vector<std::string_view> parts_of(const Tokenizer& tokenizer, std::string_view text) {
+  std::vector<std::string_view> parts;
+  while (text.size() > kBatchBytes) {
+    const std::size_t cut = tokenizer.find_cut(text, kBatchBytes);
+    if (cut == 0) break;
+    parts.push_back(text.substr(0, cut));
+    text.remove_prefix(cut);
+  }
+  if (!text.empty()) parts.push_back(text);
+  return parts;
+}
+
+template <class T>
+TokenSequence gather(DocumentEncoder& encoder, std::span<const std::string_view> documents,
+                     std::size_t text_bytes) {
+  std::vector<T> tokens;
+  std::size_t done_bytes = 0;
+  while (!documents.empty()) {
+    const std::size_t count = batch_length(documents);
+    const std::vector<std::int32_t> ids = encoder.encode(documents.first(count)).ids;
+    for (const std::string_view document : documents.first(count)) done_bytes += document.size();
+    // Growing by doubling would hold the corpus three times over: estimate from the first batch.
+    if (tokens.empty()) {
+      const double scale = static_cast<double>(text_bytes) / static_cast<double>(done_bytes);
+      tokens.reserve(static_cast<std::size_t>(static_cast<double>(ids.size()) * scale * 1.05));
+    }
+    tokens.insert(tokens.end(), ids.begin(), ids.end());
+    documents = documents.subspan(count);
+  }
+  return TokenSequence(std::move(tokens));
+}
+
+}  // namespace
+
+std::optional<std::int32_t> document_token(const Tokenizer& tokenizer) {
+  const auto begin = tokenizer.begin_of_text();
+  return begin ? begin : tokenizer.end_of_text();
+}
+
+int token_width(std::int64_t vocab_size) { return vocab_size <= 65'536 ? 2 : 4; }
+
+DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, int threads)
+    : tokenizer_(tokenizer),
+      token_(document_token(tokenizer)),
+      pool_(threads > 0 ? threads : default_num_threads()) {
+  for (int thread = 0; thread < pool_.num_threads(); ++thread)
+    encoders_.push_back(tokenizer.make_encoder());
+}
+
+void DocumentEncoder::add_segments(std::string_view document,
+                                   std::vector<Segment>& segments) const {
+  std::size_t limit = kSegmentBytes;
+  while (document.size() > limit) {
+    const std::size_t cut = tokenizer_.find_cut(document, limit);
+    limit = cut > 0 ? kSegmentBytes : 2 * limit;  // no place to cut: a longer segment
+    if (cut == 0) continue;
+    segments.push_back({document.substr(0, cut), {}});
+    document.remove_prefix(cut);
+  }
+  segments.push_back({document, {}});
+}
+
+void DocumentEncoder::run(std::vector<Segment>& segments) {
+  pool_.run(std::ssize(segments), [&](std::int64_t index, int thread) {
+    Segment& segment = segments[static_cast<std::size_t>(index)];
+    encoders_[static_cast<std::size_t>(thread)]->encode(segment.text, segment.ids);
+  });
+}
+
+DocumentEncoder::Tokens DocumentEncoder::encode(std::span<const std::string_view> documents) {
+  std::vector<Segment> segments;
+  std::vector<std::size_t> ends;  // of each document's segments
+  for (const std::string_view document : documents) {
+    add_segments(document, segments);
+    ends.push_back(segments.size());
+  }
+  run(segments);
+  Tokens tokens;
+  std::size_t next = 0;
+  for (const std::size_t end : ends) {
+    const std::size_t before = tokens.ids.size();
+    if (token_) tokens.ids.push_back(*token_);
+    for (; next < end; ++next) {
+      const std::vector<std::int32_t> ids = std::move(segments[next].ids);
+      tokens.ids.insert(tokens.ids.end(), ids.begin(), ids.end());
+    }
+    tokens.lengths.push_back(static_cast<std::int64_t>(tokens.ids.size() - before));
+  }
+  return tokens;
+}
+
+TokenSequence DocumentEncoder::encode_text(std::string_view text) {
+  const std::vector<std::string_view> documents =
+      token_ ? split_documents(text) : parts_of(tokenizer_, text);
+  return token_width(tokenizer_.vocab_size()) == 2
+             ? gather<std::uint16_t>(*this, documents, text.size())
+             : gather<std::uint32_t>(*this, documents, text.size());
+}
+
+}  // namespace twill

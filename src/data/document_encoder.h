@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// Documents to tokens on several threads. The result does not depend on their number.
+#pragma once
+
+#include <cstdint>
+#include <memory>
+#include <optional>
+#include <span>
+#include <string_view>
+#include <vector>
+
+#include "base/thread_pool.h"
+#include "data/token_sequence.h"
+#include "data/tokenizer.h"
+
+namespace twill {
+
+// The token in front of every document, as llm.c and llama2.c write them: what begins a sequence
+// where the tokenizer has such a token (LLaMA: <s>), else what stands between documents (GPT-2:
+// <|endoftext|>). The byte tokenizer has none.
+std::optional<std::int32_t> document_token(const Tokenizer& tokenizer);
+
+// 2 where every id fits, else 4.
+int token_width(std::int64_t vocab_size);
+
+class DocumentEncoder {
+ public:
+  // `threads` 0 takes all cores. Borrows the tokenizer.
+  explicit DocumentEncoder(const Tokenizer& tokenizer, int threads = 0);
+
+  // One document after the other, each with its document token in front.
+  struct Tokens {
+    std::vector<std::int32_t> ids;
+    std::vector<std::int64_t> lengths;  // of each document, the token in front included
+  };
+  Tokens encode(std::span<const std::string_view> documents);
+
+  // A text in memory as training reads it: documents where the tokenizer has a document token, else
+  // one text with its separator lines.
+  TokenSequence encode_text(std::string_view text);
+
+ private:
+  struct Segment {
+    std::string_view text;
+    std::vector<std::int32_t> ids;
+  };
+  void add_segments(std::string_view document, std::vector<Segment>& segments) const;
+  void run(std::vector<Segment>& segments);
+
+  const Tokenizer& tokenizer_;
+  std::optional<std::int32_t> token_;
+  ThreadPool pool_;
+  std::vector<std::unique_ptr<TokenEncoder>> encoders_;  // one per thread
+};
+
+}  // namespace twill

@@ -1,0 +1,169 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/token_source.h"
+
+#include <algorithm>
+#include <cmath>
+#include <vector>
+
+#include "base/hash.h"
+#include "base/require.h"
+#include "data/shards/manifest.h"
+#include "data/shards/prepare.h"
+#include "data/shards/token_shard.h"
+#include "data/text_source.h"
+
+namespace twill {
+namespace {
+
+using Shards = std::vector<std::shared_ptr<const TokenShard>>;
+
+// Where the validation part begins. Not inside a UTF-8 sequence.
+std::size_t split_point(std::string_view text, double validation_fraction) {
+  const double train_bytes = static_cast<double>(text.size()) * (1.0 - validation_fraction);
+  auto split = std::min(static_cast<std::size_t>(train_bytes), text.size());
+  // A sequence has at most three continuation bytes; a longer row of them is not UTF-8.
+  for (int i = 0; i < 3 && split < text.size(); ++i, ++split)
+    if ((static_cast<unsigned char>(text[split]) & 0xc0) != 0x80) break;
+  return split;
+}
+
+LoadedSource load_texts(std::span<const std::string> paths, DocumentEncoder& encoder,
+                        const Tokenizer& tokenizer, const LoadOptions& options) {
+  const FileJoin join = document_token(tokenizer) ? FileJoin::kSeparator : FileJoin::kLineEnd;
+  const std::string storage = load_text(paths, options.key, join);
+  const std::string_view text = storage;
+  const std::size_t split = options.validation_fraction > 0.0
+                                ? split_point(text, options.validation_fraction)
+                                : text.size();
+  LoadedSource source;
+  source.hash = hash_text(hash_bytes(text.data(), text.size()));
+  if (!options.validation_only) source.train = encoder.encode_text(text.substr(0, split));
+  source.validation = encoder.encode_text(text.substr(split));
+  return source;
+}
+
+void set_end_apart(LoadedSource& source, double fraction) {
+  if (fraction <= 0.0 || !source.validation.empty()) return;
+  const std::int64_t all = source.train.size();
+  const auto kept =
+      static_cast<std::int64_t>(std::floor(static_cast<double>(all) * (1.0 - fraction)));
+  source.validation = source.train.slice(kept, all - kept);
+  source.train = source.train.slice(0, kept);
+}
+
+// Reads the shards once: their hash, and ids that would fall outside the model.
+std::string check_shards(const Shards& shards, const Tokenizer& tokenizer, std::string_view key) {
+  const std::vector<ShardScan> scans = scan_shards(shards);
+  Hasher hasher;
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    require(scans[i].largest < tokenizer.vocab_size(),
+            "{}: {} holds token id {}, but the tokenizer ({}) has {} tokens; set data.tokenizer to "
+            "the one it was made with",
+            key, shards[i]->path(), scans[i].largest, tokenizer.name(), tokenizer.vocab_size());
+    hasher.add(&scans[i].hash, sizeof scans[i].hash);
+  }
+  return hash_text(hasher.value());
+}
+
+LoadedSource load_shards(const std::vector<std::string>& files, const Tokenizer& tokenizer,
+                         const LoadOptions& options) {
+  Shards shards;
+  LoadedSource source;
+  for (const std::string& file : files) {
+    shards.push_back(TokenShard::open(file));
+    source.train.append(TokenShard::tokens(shards.back()));
+  }
+  source.hash = check_shards(shards, tokenizer, options.key);
+  require(!source.train.empty(), "{}: {} holds no tokens", options.key, files.front());
+  return source;
+}
+
+TokenSequence open_part(const std::string& folder, const std::vector<ManifestShard>& part,
+                        Shards& shards) {
+  TokenSequence tokens;
+  for (const ManifestShard& entry : part) {
+    shards.push_back(TokenShard::open(folder + "/" + entry.file));
+    require(shards.back()->size() == entry.tokens,
+            "{}: the manifest says {} tokens, but the file has {}; prepare the folder again",
+            shards.back()->path(), entry.tokens, shards.back()->size());
+    tokens.append(TokenShard::tokens(shards.back()));
+  }
+  return tokens;
+}
+
+LoadedSource load_folder(const std::string& folder, const Tokenizer& tokenizer,
+                         const LoadOptions& options) {
+  const Manifest manifest = read_manifest(folder);
+  require(manifest.arguments.tokenizer_hash == tokenizer.hash(),
+          "{}: {} was made with another tokenizer ({}, {} tokens) than this run's ({}, {} tokens); "
+          "leave data.tokenizer out to take the folder's own",
+          options.key, folder, manifest.arguments.tokenizer, manifest.arguments.vocab_size,
+          tokenizer.name(), tokenizer.vocab_size());
+  Shards shards;
+  LoadedSource source;
+  source.train = open_part(folder, manifest.train, shards);
+  source.validation = open_part(folder, manifest.validation, shards);
+  source.hash = check_shards(shards, tokenizer, options.key);
+  return source;
+}
+
+LoadedSource load_folders(std::span<const std::string> folders, const Tokenizer& tokenizer,
+                          const LoadOptions& options) {
+  LoadedSource all;
+  Hasher hasher;
+  for (const std::string& folder : folders) {
+    const LoadedSource source = load_folder(folder, tokenizer, options);
+    all.train.append(source.train);
+    all.validation.append(source.validation);
+    hasher.add(source.hash.data(), source.hash.size());
+  }
+  all.hash = hash_text(hasher.value());
+  return all;
+}
+
+// The files of the paths when they are shards; empty when they are texts. An .idx file belongs to
+// the .bin file beside it.
+std::vector<std::string> shard_files(std::span<const std::string> paths, std::string_view key) {
+  std::vector<std::string> shards;
+  std::string text;
+  for (const std::string& path : paths)
+    for (const std::string& file : text_files(path, key)) {
+      if (file.ends_with(".idx") && paths.front() != file) continue;
+      if (file != kBuiltinCorpus && recognise_shard(file))
+        shards.push_back(file);
+      else
+        text = file;
+    }
+  require(shards.empty() || text.empty(),
+          "{}: {} holds tokens, {} is a text; give them as two sources, [[data.source]]", key,
+          shards.front(), text);
+  return shards;
+}
+
+}  // namespace
+
+LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& encoder,
+                         const Tokenizer& tokenizer, const LoadOptions& options) {
+  LoadedSource source;
+  const auto folders = std::ranges::count_if(paths, is_prepared);
+  if (folders > 0) {
+    require(folders == std::ssize(paths),
+            "{}: a folder made by `data prepare` stands beside other things; give them as sources "
+            "of their own, [[data.source]]",
+            options.key);
+    source = load_folders(paths, tokenizer, options);
+  } else {
+    const std::vector<std::string> files = shard_files(paths, options.key);
+    if (files.empty()) return load_texts(paths, encoder, tokenizer, options);
+    source = load_shards(files, tokenizer, options);
+  }
+  set_end_apart(source, options.validation_fraction);
+  return source;
+}
+
+std::string tokenizer_of(std::span<const std::string> paths) {
+  const auto folder = std::ranges::find_if(paths, is_prepared);
+  return folder == paths.end() ? std::string() : prepared_tokenizer(*folder);
+}
+
+}  // namespace twill

@@ -1,0 +1,36 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a list of paths in [data] stands for: texts, token shards, or folders made by
+// `twill data prepare`.
+#pragma once
+
+#include <span>
+#include <string>
+#include <string_view>
+
+#include "data/document_encoder.h"
+#include "data/token_sequence.h"
+
+namespace twill {
+
+struct LoadedSource {
+  TokenSequence train;
+  TokenSequence validation;  // empty where the source sets nothing apart
+  std::string hash;          // of the texts' bytes, or of the shards
+};
+
+struct LoadOptions {
+  std::string_view key;  // begins messages: "data.train"
+  // The share of a source without validation shards that is set apart, from its end; 0: none.
+  double validation_fraction = 0.0;
+  bool validation_only = false;  // the training part of a text is not encoded
+};
+
+// A list holds one kind of thing. Shards are read once, to hash them and to find ids that the
+// tokenizer does not have. Throws twill::Error.
+LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& encoder,
+                         const Tokenizer& tokenizer, const LoadOptions& options);
+
+// The tokenizer of the first folder made by `data prepare` among the paths; empty: there is none.
+std::string tokenizer_of(std::span<const std::string> paths);
+
+}  // namespace twill

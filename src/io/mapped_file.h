@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// A file in the address space, read only. Pages come from the disk when they are touched, so a file
+// may be larger than the memory. A file must not shrink while it is mapped: the system ends a
+// process that touches what is gone.
+#pragma once
+
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace twill {
+
+class MappedFile {
+ public:
+  // Throws `cannot read x: …`, also for what is not a regular file.
+  explicit MappedFile(const std::string& path);
+  ~MappedFile();
+  MappedFile(const MappedFile&) = delete;
+  MappedFile& operator=(const MappedFile&) = delete;
+
+  std::string_view bytes() const { return {data_, size_}; }
+
+ private:
+  const char* data_ = nullptr;
+  std::size_t size_ = 0;
+};
+
+}  // namespace twill
