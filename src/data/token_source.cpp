@@ -51,17 +51,21 @@ void set_end_apart(LoadedSource& source, double fraction) {
   source.train = source.train.slice(0, kept);
 }
 
-// Reads the shards once: their hash, and ids that would fall outside the model.
-std::string check_shards(const Shards& shards, const Tokenizer& tokenizer, std::string_view key) {
-  const std::vector<ShardScan> scans = scan_shards(shards);
-  Hasher hasher;
-  for (std::size_t i = 0; i < shards.size(); ++i) {
+// Reads the shards once, and refuses ids that would fall outside the model.
+std::vector<ShardScan> check_shards(const Shards& shards, const Tokenizer& tokenizer,
+                                    std::string_view key) {
+  std::vector<ShardScan> scans = scan_shards(shards);
+  for (std::size_t i = 0; i < shards.size(); ++i)
     require(scans[i].largest < tokenizer.vocab_size(),
             "{}: {} holds token id {}, but the tokenizer ({}) has {} tokens; set data.tokenizer to "
             "the one it was made with",
             key, shards[i]->path(), scans[i].largest, tokenizer.name(), tokenizer.vocab_size());
-    hasher.add(&scans[i].hash, sizeof scans[i].hash);
-  }
+  return scans;
+}
+
+std::string hash_of(const std::vector<ShardScan>& scans) {
+  Hasher hasher;
+  for (const ShardScan& scan : scans) hasher.add(&scan.hash, sizeof scan.hash);
   return hash_text(hasher.value());
 }
 
@@ -73,7 +77,7 @@ LoadedSource load_shards(const std::vector<std::string>& files, const Tokenizer&
     shards.push_back(TokenShard::open(file));
     source.train.append(TokenShard::tokens(shards.back()));
   }
-  source.hash = check_shards(shards, tokenizer, options.key);
+  source.hash = hash_of(check_shards(shards, tokenizer, options.key));
   require(!source.train.empty(), "{}: {} holds no tokens", options.key, files.front());
   return source;
 }
@@ -103,7 +107,14 @@ LoadedSource load_folder(const std::string& folder, const Tokenizer& tokenizer,
   LoadedSource source;
   source.train = open_part(folder, manifest.train, shards);
   source.validation = open_part(folder, manifest.validation, shards);
-  source.hash = check_shards(shards, tokenizer, options.key);
+  const std::vector<ShardScan> scans = check_shards(shards, tokenizer, options.key);
+  std::vector<ManifestShard> entries = manifest.train;
+  entries.insert(entries.end(), manifest.validation.begin(), manifest.validation.end());
+  for (std::size_t i = 0; i < scans.size(); ++i)
+    require(hash_text(scans[i].hash) == entries[i].hash,
+            "{}: damaged: its hash is {}, the manifest says {}; prepare the folder again",
+            shards[i]->path(), hash_text(scans[i].hash), entries[i].hash);
+  source.hash = hash_of(scans);
   return source;
 }
 

@@ -8,6 +8,7 @@
 #include <filesystem>
 #include <future>
 #include <memory>
+#include <utility>
 
 #include "base/require.h"
 #include "base/rng.h"
@@ -88,10 +89,11 @@ class Preparation {
   void begin_spool() {
     const std::string path = spool_ + "/arguments.json";
     std::error_code error;
-    if (fs::exists(path, error))
+    // Without a finished piece nothing binds the folder: a mistyped text is corrected in place.
+    if (fs::exists(spool_ + "/piece_000000", error) && fs::exists(path, error))
       return require_same(parse_arguments(read_file(path), path), "begun");
-    const bool only_spool = fs::is_empty(options_.out, error) || fs::exists(spool_, error);
-    require(only_spool, "{} is not empty and was not made by `data prepare`; choose another --out",
+    require(fs::is_empty(options_.out, error) || fs::exists(spool_, error),
+            "{} is not empty and was not made by `data prepare`; choose another --out",
             options_.out);
     create_directories(spool_);
     write_file(path, write_arguments(manifest_.arguments));
@@ -143,24 +145,31 @@ class Preparation {
   };
 
   void list_documents() {
-    std::int64_t index = 0;
     for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
       std::int64_t begin = 0;
       for (const std::int64_t length : pieces_[piece]->lengths()) {
-        const Document document{piece, static_cast<std::uint32_t>(length), begin};
-        const bool apart = is_validation(options_.seed, index++, options_.validation);
-        (apart ? validation_ : train_).push_back(document);
+        train_.push_back({piece, static_cast<std::uint32_t>(length), begin});
         begin += length;
       }
     }
-    // Few documents and a small share may draw none, or all: the last one or the first stays.
-    if (options_.validation > 0.0 && validation_.empty() && train_.size() > 1) {
-      validation_.push_back(train_.back());
-      train_.pop_back();
+    split(std::exchange(train_, {}));
+  }
+
+  // Few documents and a small share may draw none, or a large one all: then the document with the
+  // smallest draw validates, and one document always trains.
+  void split(const std::vector<Document>& documents) {
+    const auto draw = [&](std::size_t i) {
+      return split_draw(options_.seed, static_cast<std::int64_t>(i));
+    };
+    std::size_t first = 0, last = 0;
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      if (draw(i) < draw(first)) first = i;
+      if (draw(i) > draw(last)) last = i;
     }
-    if (train_.empty()) {
-      train_.push_back(validation_.front());
-      validation_.erase(validation_.begin());
+    for (std::size_t i = 0; i < documents.size(); ++i) {
+      const bool wanted =
+          draw(i) < options_.validation || (options_.validation > 0.0 && i == first);
+      (wanted && i != last ? validation_ : train_).push_back(documents[i]);
     }
   }
 
@@ -225,10 +234,10 @@ std::string prepared_tokenizer(const std::string& folder) {
   return fs::is_directory(own, ignored) ? own : "byte";
 }
 
-bool is_validation(std::int64_t seed, std::int64_t index, double share) {
+double split_draw(std::int64_t seed, std::int64_t index) {
   const Philox4 bits = random_bits(static_cast<std::uint64_t>(seed), Purpose::kSplit, 0,
                                    static_cast<std::uint64_t>(index));
-  return static_cast<double>(bits[0]) * 0x1p-32 < share;
+  return static_cast<double>(bits[0]) * 0x1p-32;
 }
 
 }  // namespace twill

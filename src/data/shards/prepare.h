@@ -55,7 +55,8 @@ PrepareResult prepare_shards(const PrepareOptions& options, const Tokenizer& tok
 // The tokenizer that a prepared folder was made with: its tokenizer/ folder, or "byte".
 std::string prepared_tokenizer(const std::string& folder);
 
-// Whether document `index` validates.
-bool is_validation(std::int64_t seed, std::int64_t index, double share);
+// In [0, 1): a document validates when its draw is below the share asked for. `index` counts the
+// documents in the order of the texts.
+double split_draw(std::int64_t seed, std::int64_t index);
 
 }  // namespace twill
