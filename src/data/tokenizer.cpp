@@ -2,8 +2,6 @@
 #include "data/tokenizer.h"
 
 #include "base/hash.h"
-#include "base/require.h"
-#include "data/byte_tokenizer.h"
 
 namespace twill {
 
@@ -26,11 +24,6 @@ std::string Tokenizer::hash() const {
     add(file.content);
   }
   return hash_text(hasher.value());
-}
-
-std::unique_ptr<Tokenizer> open_tokenizer(const std::string& where) {
-  if (where == "byte") return std::make_unique<ByteTokenizer>();
-  fail("unknown tokenizer '{}', expected \"byte\" or the path of a tokenizer", where);
 }
 
 }  // namespace twill

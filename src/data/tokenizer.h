@@ -23,6 +23,11 @@ class TokenEncoder {
   virtual ~TokenEncoder() = default;
   // Appends the ids of `text`. What was encoded before changes nothing.
   virtual void encode(std::string_view text, std::vector<std::int32_t>& ids) = 0;
+  // The same for text that goes on after a cut made by Tokenizer::find_cut(): what is put in front
+  // of a text (LLaMA: a space) is not put there again.
+  virtual void encode_rest(std::string_view text, std::vector<std::int32_t>& ids) {
+    encode(text, ids);
+  }
 };
 
 // One file of a tokenizer's folder.
@@ -48,7 +53,7 @@ class Tokenizer {
   virtual std::string decode(std::span<const std::int32_t> ids) const = 0;
 
   // Where a long text may be cut: the largest position p <= limit with encode(text) ==
-  // encode(text[0, p)) + encode(text[p, end)), whatever follows `text`; 0 when none is known.
+  // encode(text[0, p)) + encode_rest(text[p, end)), whatever follows `text`; 0 when none is known.
   virtual std::size_t find_cut(std::string_view text, std::size_t limit) const = 0;
 
   // What stands between documents (GPT-2: <|endoftext|>; LLaMA: </s>; BERT: [SEP]), and what begins
