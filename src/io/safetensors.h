@@ -8,6 +8,7 @@
 #pragma once
 
 #include <cstdint>
+#include <functional>
 #include <map>
 #include <optional>
 #include <span>
@@ -15,7 +16,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/descriptor.h"
+#include "io/input_file.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -31,6 +32,18 @@ struct TensorEntry {
 void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
                        std::map<std::string, std::string> metadata);
 
+// A tensor that is made when its turn comes: what produce() returns is used before the next call.
+struct ProducedTensor {
+  std::string name;
+  DType dtype = DType::kF32;
+  Shape shape;
+  std::function<ConstView()> produce;
+};
+
+// The same for models that are transformed on their way out: one tensor in memory at a time.
+void write_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
+                       std::map<std::string, std::string> metadata);
+
 // One tensor as the header describes it.
 struct TensorInfo {
   std::string name;
@@ -41,6 +54,9 @@ struct TensorInfo {
   std::int64_t num_bytes = 0;
 };
 
+// Is it one of the types that read_floats() reads?
+bool is_floating(const TensorInfo& info);
+
 // A file on disk, of any origin. Opening it checks the whole header against the size of the file;
 // nothing that the header says is believed before. Errors are twill::Error and begin with the
 // path.
@@ -48,7 +64,7 @@ class SafetensorsFile {
  public:
   explicit SafetensorsFile(std::string path);
 
-  const std::string& path() const { return path_; }
+  const std::string& path() const { return file_.path(); }
   // Without twill.checksum.
   const std::map<std::string, std::string>& metadata() const { return metadata_; }
   // In the order of their bytes.
@@ -60,19 +76,18 @@ class SafetensorsFile {
   // Copies the values into host memory. dtype and shape must be the destination's.
   void read_into(std::string_view name, View destination) const;
 
+  // F32, F16, BF16 and F64 as f32, rounded to nearest even; room for all elements.
+  void read_floats(std::string_view name, float* destination) const;
+
   // Reads the whole file. Throws when it is damaged; false when it carries no checksum, as files of
   // other programs do. Who knows that Twill wrote the file takes false for damage.
   bool verify_checksum() const;
 
  private:
-  void open_file();
   void read_header();
-  void read_bytes(std::int64_t offset, void* destination, std::int64_t bytes) const;
   [[noreturn]] void fail_here(const std::string& what) const;
 
-  std::string path_;
-  Descriptor descriptor_;
-  std::int64_t file_bytes_ = 0;
+  InputFile file_;
   std::map<std::string, std::string> metadata_;
   std::vector<TensorInfo> entries_;
   std::map<std::string, std::size_t, std::less<>> index_;

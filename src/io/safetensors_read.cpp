@@ -1,14 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fcntl.h>
-#include <sys/stat.h>
-#include <unistd.h>
-
 #include <algorithm>
-#include <cerrno>
-#include <cstring>
 
 #include "base/hash.h"
 #include "base/require.h"
+#include "io/float_bytes.h"
 #include "io/safetensors_header.h"
 
 namespace twill {
@@ -29,42 +24,29 @@ std::int64_t find_digits(std::string_view header, const std::string& checksum) {
 
 }  // namespace
 
-SafetensorsFile::SafetensorsFile(std::string path) : path_(std::move(path)) {
-  open_file();
-  read_header();
-}
+SafetensorsFile::SafetensorsFile(std::string path) : file_(std::move(path)) { read_header(); }
 
-void SafetensorsFile::fail_here(const std::string& what) const { fail("{}: {}", path_, what); }
-
-void SafetensorsFile::open_file() {
-  // NONBLOCK: opening a pipe would wait for its writer. It changes nothing for files.
-  descriptor_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  require(descriptor_.valid(), "cannot read {}: {}", path_, std::strerror(errno));
-  struct stat status {};
-  require(::fstat(descriptor_.get(), &status) == 0, "cannot read {}: {}", path_,
-          std::strerror(errno));
-  require(S_ISREG(status.st_mode), "cannot read {}: not a file", path_);
-  file_bytes_ = status.st_size;
-}
+void SafetensorsFile::fail_here(const std::string& what) const { fail("{}: {}", path(), what); }
 
 void SafetensorsFile::read_header() {
-  require(file_bytes_ >= kLengthBytes, "{}: truncated: {} bytes are too few for a header", path_,
-          file_bytes_);
+  require(file_.num_bytes() >= kLengthBytes, "{}: truncated: {} bytes are too few for a header",
+          path(), file_.num_bytes());
   std::uint64_t length = 0;
-  read_bytes(0, &length, kLengthBytes);
+  file_.read_at(0, &length, kLengthBytes);
   require(length <= kMaxHeaderBytes,
-          "{}: not a safetensors file: a header of {} bytes, expected at most {}", path_, length,
+          "{}: not a safetensors file: a header of {} bytes, expected at most {}", path(), length,
           with_commas(kMaxHeaderBytes));
   const auto header_bytes = static_cast<std::int64_t>(length);
   const std::int64_t data_begin = kLengthBytes + header_bytes;
-  require(data_begin <= file_bytes_, "{}: truncated: {} bytes of header announced, the file has {}",
-          path_, with_commas(header_bytes), with_commas(file_bytes_ - kLengthBytes));
+  require(data_begin <= file_.num_bytes(),
+          "{}: truncated: {} bytes of header announced, the file has {}", path(),
+          with_commas(header_bytes), with_commas(file_.num_bytes() - kLengthBytes));
   std::string json(length, '\0');
-  read_bytes(kLengthBytes, json.data(), header_bytes);
+  file_.read_at(kLengthBytes, json.data(), header_bytes);
 
   SafetensorsHeader header;
   try {
-    header = parse_safetensors_header(json, file_bytes_ - data_begin);
+    header = parse_safetensors_header(json, file_.num_bytes() - data_begin);
   } catch (const Error& error) {
     fail_here(error.what());
   }
@@ -79,19 +61,6 @@ void SafetensorsFile::read_header() {
     const std::int64_t digits = find_digits(json, checksum_);
     checksum_position_ = digits < 0 ? -1 : kLengthBytes + digits;
     if (checksum_.empty()) checksum_ = "?";  // present, and wrong
-  }
-}
-
-void SafetensorsFile::read_bytes(std::int64_t offset, void* destination, std::int64_t bytes) const {
-  char* next = static_cast<char*>(destination);
-  while (bytes > 0) {
-    const ssize_t got = ::pread(descriptor_.get(), next, static_cast<std::size_t>(bytes), offset);
-    if (got < 0 && errno == EINTR) continue;
-    require(got >= 0, "cannot read {}: {}", path_, std::strerror(errno));
-    require(got > 0, "{}: truncated while it was read", path_);
-    next += got;
-    offset += got;
-    bytes -= got;
   }
 }
 
@@ -115,20 +84,35 @@ const TensorInfo& SafetensorsFile::entry(std::string_view name) const {
 void SafetensorsFile::read_into(std::string_view name, View destination) const {
   const TensorInfo& info = entry(name);
   require(info.dtype == destination.dtype() && info.shape == destination.shape(),
-          "{}: tensor '{}': expected {} {}, got {} {}", path_, name,
+          "{}: tensor '{}': expected {} {}, got {} {}", path(), name,
           safetensors_name(destination.dtype()), to_string(destination.shape()), info.dtype_name,
           to_string(info.shape));
-  read_bytes(info.offset, destination.bytes(), info.num_bytes);
+  file_.read_at(info.offset, destination.bytes(), info.num_bytes);
 }
+
+void SafetensorsFile::read_floats(std::string_view name, float* destination) const {
+  const TensorInfo& info = entry(name);
+  const std::optional<FloatFormat> format = float_format(info.dtype_name);
+  require(format.has_value(), "{}: tensor '{}' is {}, expected F32, F16, BF16 or F64", path(), name,
+          info.dtype_name);
+  read_as_f32(
+      *format, info.shape.num_elements(),
+      [&](std::int64_t first, void* bytes, std::int64_t count) {
+        file_.read_at(info.offset + first, bytes, count);
+      },
+      destination);
+}
+
+bool is_floating(const TensorInfo& info) { return float_format(info.dtype_name).has_value(); }
 
 bool SafetensorsFile::verify_checksum() const {
   if (checksum_.empty()) return false;
   constexpr std::int64_t kPiece = 1 << 20;
-  std::vector<char> piece(static_cast<std::size_t>(std::min(kPiece, file_bytes_)));
+  std::vector<char> piece(static_cast<std::size_t>(std::min(kPiece, file_.num_bytes())));
   Hasher hasher;
-  for (std::int64_t begin = 0; begin < file_bytes_; begin += kPiece) {
-    const std::int64_t bytes = std::min(kPiece, file_bytes_ - begin);
-    read_bytes(begin, piece.data(), bytes);
+  for (std::int64_t begin = 0; begin < file_.num_bytes(); begin += kPiece) {
+    const std::int64_t bytes = std::min(kPiece, file_.num_bytes() - begin);
+    file_.read_at(begin, piece.data(), bytes);
     // The digits count as zeros. They may lie across the end of a piece.
     const std::int64_t digits_begin = std::max(checksum_position_, begin);
     const std::int64_t digits_end = checksum_position_ + kChecksumDigits;

@@ -41,19 +41,19 @@ std::string shape_text(const Shape& shape) {
   return text;
 }
 
-HeaderText make_header(std::span<const TensorEntry> tensors,
+HeaderText make_header(std::span<const ProducedTensor> tensors,
                        const std::map<std::string, std::string>& metadata) {
   HeaderText header{"{", 0};
   append_metadata(header, metadata);
   std::set<std::string> names;
   std::int64_t offset = 0;
-  for (const TensorEntry& tensor : tensors) {
+  for (const ProducedTensor& tensor : tensors) {
     TWILL_CHECK(tensor.name != "__metadata__" && names.insert(tensor.name).second,
                 "tensor names are unique");
-    const std::int64_t end = offset + tensor.view.num_bytes();
+    const std::int64_t end = offset + tensor.shape.num_elements() * size_of(tensor.dtype);
     header.json += fmt::format(R"(,{}:{{"dtype":"{}","shape":[{}],"data_offsets":[{},{}]}})",
-                               json_quoted(tensor.name), safetensors_name(tensor.view.dtype()),
-                               shape_text(tensor.view.shape()), offset, end);
+                               json_quoted(tensor.name), safetensors_name(tensor.dtype),
+                               shape_text(tensor.shape), offset, end);
     offset = end;
   }
   header.json += '}';
@@ -85,7 +85,7 @@ class HashingWriter {
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+void write_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
                        std::map<std::string, std::string> metadata) {
   metadata[std::string(kChecksumKey)] = kNoDigits;
   const HeaderText header = make_header(tensors, metadata);
@@ -95,12 +95,25 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ten
   HashingWriter writer(file);
   writer.write(&header_bytes, sizeof header_bytes);
   writer.write(header.json.data(), header.json.size());
-  for (const TensorEntry& tensor : tensors)
-    writer.write(tensor.view.bytes(), static_cast<std::size_t>(tensor.view.num_bytes()));
+  for (const ProducedTensor& tensor : tensors) {
+    const ConstView view = tensor.produce();
+    TWILL_CHECK(view.dtype() == tensor.dtype && view.shape() == tensor.shape,
+                "the tensor is what the header says");
+    writer.write(view.bytes(), static_cast<std::size_t>(view.num_bytes()));
+  }
   const std::string digits = writer.digits();
   file.patch(static_cast<std::int64_t>(sizeof header_bytes + header.checksum_position),
              digits.data(), digits.size());
   file.commit();
+}
+
+void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+                       std::map<std::string, std::string> metadata) {
+  std::vector<ProducedTensor> produced;
+  for (const TensorEntry& tensor : tensors)
+    produced.push_back({tensor.name, tensor.view.dtype(), tensor.view.shape(),
+                        [view = tensor.view] { return view; }});
+  write_safetensors(path, produced, std::move(metadata));
 }
 
 }  // namespace twill
