@@ -1,10 +1,73 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <fmt/format.h>
+
 #include "base/require.h"
 #include "cli/commands.h"
+#include "cli/text_format.h"
+#include "exchange/hf_export.h"
+#include "models/decoder.h"
+#include "train/any_model.h"
+#include "train/import_model.h"
+#include "train/memory_use.h"
+#include "train/run_folder.h"
 
 namespace twill::cli {
+namespace {
 
-int run_export(const ExportCommand&) { fail("not built yet"); }
-int run_import(const ImportCommand&) { fail("not built yet"); }
+std::string describe(const ModelConfig& c) {
+  return fmt::format("{}, {} layers, width {}, {} heads, context {}, vocabulary {}",
+                     c.family == "llama" ? "LLaMA" : "GPT-2", c.layers, c.width, c.heads, c.context,
+                     c.vocab);
+}
+
+void print_model(const ModelConfig& config, const std::string& dtype) {
+  fmt::print("model       {}\nparameters  {}, {}\n", describe(config),
+             format_count(static_cast<double>(num_parameters(config))), dtype);
+}
+
+}  // namespace
+
+int run_export(const ExportCommand& command) {
+  const AnyModel any = find_model(command.run, command.runs_dir);
+  const std::unique_ptr<Tokenizer> tokenizer = open_model_tokenizer(any);
+  const HfExportOptions options{.folder = command.folder,
+                                .dtype = command.dtype == "bf16" ? DType::kBf16 : DType::kF32,
+                                .max_shard_bytes = command.max_shard_bytes};
+  const ModelConfig& config = any.source->config();
+  require_exportable(config, options);
+
+  const Context context(cpu_table(), 1);
+  Builder builder(context, {.dtype = DType::kF32, .training = false});
+  const Decoder decoder(builder, config);
+  require_memory(builder.memory_table());
+  builder.commit();
+  any.source->load(builder);
+  const std::vector<WrittenFile> files = export_hf(builder, config, *tokenizer, options);
+
+  fmt::print("from        {}\n", any.source->path());
+  print_model(config, command.dtype);
+  for (const WrittenFile& file : files)
+    fmt::print("wrote       {}/{} ({})\n", command.folder, file.name, format_bytes(file.bytes));
+  fmt::print(
+      "\nIn Python: from transformers import AutoModelForCausalLM; model = "
+      "AutoModelForCausalLM.from_pretrained(\"{}\")\n",
+      command.folder);
+  return kDone;
+}
+
+int run_import(const ImportCommand& command) {
+  const ImportReport report = import_model({.source = command.source,
+                                            .name = command.name,
+                                            .tokenizer = command.tokenizer,
+                                            .runs_dir = command.runs_dir});
+  fmt::print("from        {} ({})\n", command.source, report.format);
+  print_model(report.model, report.dtype);
+  fmt::print("tokenizer   {}, {} tokens\nrun         {}\n\n", report.tokenizer,
+             report.tokenizer_vocab, report.folder);
+  const std::string run = shell_quoted(report.folder), twill = command_name();
+  fmt::print("let it write  {} sample {}\nmeasure it    {} eval {}\n", twill, run, twill, run);
+  fmt::print("train it on   {} train train.start_from={}\n", twill, run);
+  return kDone;
+}
 
 }  // namespace twill::cli

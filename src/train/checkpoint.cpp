@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <functional>
 #include <map>
 #include <string_view>
 #include <system_error>
@@ -26,6 +27,7 @@ constexpr std::string_view kStateFile = "state.safetensors";
 // checkpoints cannot be mixed unnoticed.
 constexpr const char* kWeightsKey = "twill.weights";
 constexpr const char* kModelKey = "twill.model";
+constexpr const char* kImportedKey = "twill.imported";
 
 std::string file_in(const std::string& checkpoint, std::string_view name) {
   return checkpoint + "/" + std::string(name);
@@ -133,14 +135,27 @@ void remove_old(const std::string& folder, std::int64_t keep) {
   remove_leftovers(folder);
 }
 
-}  // namespace
-
-std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep) {
-  const std::string name = fmt::format("{}{:08}", kPrefix, trainer.progress().step);
+// Writes a checkpoint's files with `write(folder)`; they appear whole or not at all.
+std::string publish(const std::string& folder, std::int64_t step,
+                    const std::function<void(const std::string&)>& write) {
+  const std::string name = fmt::format("{}{:08}", kPrefix, step);
   const std::string temporary = hidden_path(folder, name);
   remove_leftovers(folder);
   create_directories(temporary);
   try {
+    write(temporary);
+    publish_directory(temporary, folder + "/" + name);
+  } catch (...) {
+    remove_leftovers(folder);
+    throw;
+  }
+  return folder + "/" + name;
+}
+
+}  // namespace
+
+std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep) {
+  std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
     const std::string weights = hash_of_weights(trainer.builder());
     ModelConfig model = trainer.config().model;
     write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()),
@@ -149,13 +164,29 @@ std::string save_checkpoint(const std::string& folder, const Trainer& trainer, s
     metadata[kWeightsKey] = weights;
     write_safetensors(file_in(temporary, kStateFile), moment_entries(trainer.optimizer()),
                       metadata);
-    publish_directory(temporary, folder + "/" + name);
-  } catch (...) {
-    remove_leftovers(folder);
-    throw;
-  }
+  });
   remove_old(folder, keep);
-  return folder + "/" + name;
+  return path;
+}
+
+std::string save_imported(const std::string& folder, const Builder& builder, ModelConfig model,
+                          const std::string& origin) {
+  return publish(folder, 0, [&](const std::string& temporary) {
+    write_safetensors(file_in(temporary, kModelFile), weight_entries(builder),
+                      {{kWeightsKey, hash_of_weights(builder)},
+                       {kModelKey, write_toml(model)},
+                       {kImportedKey, origin}});
+  });
+}
+
+std::string imported_from(const std::string& checkpoint) {
+  try {
+    const SafetensorsFile file(file_in(checkpoint, kModelFile));
+    const auto found = file.metadata().find(kImportedKey);
+    return found == file.metadata().end() ? std::string() : found->second;
+  } catch (const Error&) {
+    return {};  // require_undamaged() says what is wrong with it
+  }
 }
 
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {

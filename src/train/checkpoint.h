@@ -17,6 +17,15 @@ namespace twill {
 // Writes `folder`/step-…; then removes all but the newest `keep`. Returns the path.
 std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep);
 
+// A model from elsewhere as the first checkpoint of a run: weights without optimizer state, from
+// which no run resumes. `origin` says where it came from. Returns the path.
+std::string save_imported(const std::string& folder, const Builder& builder, ModelConfig model,
+                          const std::string& origin);
+
+// Where an imported checkpoint came from; empty for one that training wrote, or a
+// damaged one.
+std::string imported_from(const std::string& checkpoint);
+
 // Puts weights, moments and progress back. Throws twill::Error naming the file and what is wrong.
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
 

@@ -44,6 +44,9 @@ void TrainConfig::fields(FieldVisitor& visit) {
         "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
   visit("on_nonfinite", on_nonfinite, kOnNonfinite,
         "when loss or gradient is not finite: stop the run, or skip the update", OnResume::kFree);
+  visit("start_from", start_from, {},
+        "model whose weights the run starts with: a run, one of its checkpoints, a Hugging Face "
+        "folder or a .bin file; its shape then decides the model keys");
 }
 
 void OptimizerGroup::fields(FieldVisitor& visit) {

@@ -78,7 +78,7 @@ RunFolder RunFolder::create(const RunConfig& config) {
   }
 }
 
-RunFolder RunFolder::open(const std::string& run, const std::string& runs_dir) {
+std::optional<RunFolder> RunFolder::find(const std::string& run, const std::string& runs_dir) {
   const std::string given = without_trailing_slash(run);
   for (const std::string& path : {fmt::format("{}/{}", runs_dir, given), given}) {
     if (is_run(path)) return RunFolder(path);
@@ -88,6 +88,12 @@ RunFolder RunFolder::open(const std::string& run, const std::string& runs_dir) {
     const std::string folder = above.empty() ? "." : above;
     if (is_run(folder)) return RunFolder(folder, path);
   }
+  return std::nullopt;
+}
+
+RunFolder RunFolder::open(const std::string& run, const std::string& runs_dir) {
+  if (std::optional<RunFolder> found = find(run, runs_dir)) return *std::move(found);
+  const std::string given = without_trailing_slash(run);
   fail("no run named {}: neither {}/{} nor {} holds a config.toml", run, runs_dir, given, given);
 }
 

@@ -3,6 +3,7 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -19,13 +20,15 @@ class RunFolder {
 
   // An existing run, given as a name in run.dir, a path, or the path of one of its checkpoints.
   static RunFolder open(const std::string& run, const std::string& runs_dir);
+  // The same; empty when there is no such run.
+  static std::optional<RunFolder> find(const std::string& run, const std::string& runs_dir);
 
   const std::string& path() const { return path_; }
   std::string name() const;
   std::string config_file() const { return path_ + "/config.toml"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
-  // The run's own copy of its tokenizer; absent for "byte".
+  // The run's own copy of its tokenizer; absent for "byte", which has no files.
   std::string tokenizer_dir() const { return path_ + "/tokenizer"; }
 
   // Takes the run for this process; refused while another one trains it. Held as long as this

@@ -5,8 +5,8 @@
 #include <utility>
 #include <vector>
 
+#include "base/require.h"
 #include "data/corpus.h"
-#include "train/checkpoint.h"
 #include "train/evaluation.h"
 #include "train/memory_use.h"
 #include "train/training_run.h"
@@ -14,26 +14,42 @@
 namespace twill {
 namespace {
 
-// Nothing of a file is believed before its checksum is right.
-std::string checked(std::string checkpoint) {
-  require_undamaged(checkpoint, CheckpointFiles::kModel);
-  return checkpoint;
+AnyModel with_config(AnyModel model, const RunConfig& config) {
+  model.config = config;
+  return model;
+}
+
+Builder::Options inference(const RunConfig& config, std::int64_t max_batch) {
+  require(config.sequence() <= config.model.context,
+          "train.sequence = {} is longer than the model's context of {}", config.sequence(),
+          config.model.context);
+  return {.dtype = DType::kF32,
+          .training = false,
+          .max_batch = max_batch > 0 ? max_batch : config.train.micro_batch,
+          .max_time = config.sequence()};
 }
 
 }  // namespace
 
-TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
-    : checkpoint_(checked(folder.require_checkpoint())),
-      context_(table_for(config.device), static_cast<int>(config.threads)),
-      tokenizer_(open_run_tokenizer(folder, config)),
-      builder_(context_, {.dtype = DType::kF32,
-                          .training = false,
-                          .max_batch = max_batch,
-                          .max_time = config.sequence()}),
-      model_(builder_, load_model_config(checkpoint_)) {
+TrainedModel::TrainedModel(AnyModel model, std::int64_t max_batch)
+    : any_(std::move(model)),
+      context_(table_for(config().device), static_cast<int>(config().threads)),
+      tokenizer_(open_model_tokenizer(any_)),
+      builder_(context_, inference(config(), max_batch)),
+      model_(builder_, source().config()) {
   require_memory(builder_.memory_table());
   builder_.commit();
-  load_weights(checkpoint_, builder_);
+  source().load(builder_);
+}
+
+TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
+    : TrainedModel(with_config(find_model(folder), config), max_batch) {}
+
+std::unique_ptr<TrainedModel> open_trained_model(const std::string& where,
+                                                 const std::string& runs_dir,
+                                                 std::int64_t max_batch,
+                                                 const std::vector<std::string>& overrides) {
+  return std::make_unique<TrainedModel>(find_model(where, runs_dir, overrides), max_batch);
 }
 
 Evaluation evaluate(TrainedModel& model, const RunConfig& config) {

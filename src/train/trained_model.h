@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// A model read back from a run, ready to be asked: no gradients, no optimizer.
+// A model read from disk, ready to be asked: no gradients, no optimizer.
 #pragma once
 
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "data/tokenizer.h"
 #include "models/decoder.h"
 #include "nn/builder.h"
+#include "train/any_model.h"
 #include "train/run_config.h"
 #include "train/run_folder.h"
 
@@ -15,21 +17,36 @@ namespace twill {
 
 class TrainedModel {
  public:
-  // `config` is the run's, `max_batch` the most sequences a pass will have.
+  // `max_batch` is the most sequences a pass will have; 0 takes config.train.micro_batch. The
+  // longest is config.sequence().
+  TrainedModel(AnyModel model, std::int64_t max_batch);
+  // `config` is the run's.
   TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch);
 
-  const std::string& checkpoint() const { return checkpoint_; }
+  // The checkpoint, or the foreign folder or file.
+  const std::string& checkpoint() const { return any_.source->path(); }
+  // The run's config, or the defaults around a foreign model.
+  const RunConfig& config() const { return any_.config; }
+  const ModelSource& source() const { return *any_.source; }
   const Context& context() const { return context_; }
   const Tokenizer& tokenizer() const { return *tokenizer_; }
   Decoder& model() { return model_; }
 
  private:
-  std::string checkpoint_;
+  AnyModel any_;
   Context context_;
   std::unique_ptr<Tokenizer> tokenizer_;
   Builder builder_;
   Decoder model_;
 };
+
+// `where`: a run (name, path or checkpoint), a Hugging Face folder, or a model file. Overrides are
+// key=value pairs; they may not change the model. train.sequence bounds the memory of a model with
+// a long context.
+std::unique_ptr<TrainedModel> open_trained_model(const std::string& where,
+                                                 const std::string& runs_dir,
+                                                 std::int64_t max_batch,
+                                                 const std::vector<std::string>& overrides = {});
 
 struct Evaluation {
   double loss = 0.0;  // mean over tokens, in nats

@@ -11,6 +11,7 @@
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
 #include "io/toml_config.h"
+#include "train/any_model.h"
 #include "train/checkpoint.h"
 #include "train/memory_use.h"
 #include "train/run_folder.h"
@@ -64,6 +65,17 @@ RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
   return wanted;
 }
 
+// An imported model has weights only.
+void require_own_state(const RunFolder& folder) {
+  const std::string checkpoint = folder.checkpoint();
+  const std::string origin = checkpoint.empty() ? std::string() : imported_from(checkpoint);
+  require(
+      origin.empty(),
+      "run {} was imported from {} and has no optimizer state to resume; train its weights in a "
+      "new run with train.start_from={}",
+      folder.path(), origin, shell_quoted(folder.path()));
+}
+
 // One run in one process: the objects in the order they depend on each other.
 class Run {
  public:
@@ -72,8 +84,13 @@ class Run {
     if (!request.resume.empty())
       folder_.emplace(
           RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
+    if (folder_) require_own_state(*folder_);
     RunConfig config =
         folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
+    if (!config.train.start_from.empty() && (!folder_ || folder_->checkpoint().empty())) {
+      start_.emplace(find_model(config.train.start_from, config.run.dir));
+      config = started_from(*start_, config);
+    }
     config.data.tokenizer = data_tokenizer(config.data);
     tokenizer_ =
         folder_ ? open_run_tokenizer(*folder_, config) : open_tokenizer(config.data.tokenizer);
@@ -115,6 +132,8 @@ class Run {
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
     trainer_->begin();
+    if (checkpoint.empty() && start_) start_->source->load(trainer_->builder());
+    start_.reset();
     if (!checkpoint.empty()) {
       load_checkpoint(checkpoint, *trainer_);
       set_aside_later(checkpoint);
@@ -237,6 +256,7 @@ class Run {
   TrainingListener& listener_;
   const std::atomic<bool>& stop_;
   std::optional<RunFolder> folder_;
+  std::optional<AnyModel> start_;  // until its weights are read
   std::unique_ptr<Tokenizer> tokenizer_;
   Corpus corpus_;
   std::optional<Context> context_;

@@ -1,0 +1,63 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/import_model.h"
+
+#include <filesystem>
+#include <memory>
+#include <utility>
+
+#include "base/require.h"
+#include "exchange/source_tokenizer.h"
+#include "io/atomic_file.h"
+#include "io/toml_config.h"
+#include "models/decoder.h"
+#include "train/any_model.h"
+#include "train/checkpoint.h"
+#include "train/memory_use.h"
+#include "train/run_folder.h"
+
+namespace twill {
+namespace {
+
+// "byte" needs no files.
+void write_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer) {
+  const std::vector<TokenizerFile> files = tokenizer.files();
+  if (files.empty()) return;
+  create_directories(folder.tokenizer_dir());
+  for (const TokenizerFile& file : files)
+    write_file(folder.tokenizer_dir() + "/" + file.name, file.content);
+}
+
+}  // namespace
+
+ImportReport import_model(const ImportRequest& request) {
+  AnyModel any{.source = open_model_source(request.source), .config = {}, .tokenizer = {}};
+  const ModelConfig& model = any.source->config();
+  any.tokenizer =
+      request.tokenizer.empty() ? tokenizer_beside(request.source, model.vocab) : request.tokenizer;
+  const std::unique_ptr<Tokenizer> tokenizer = open_model_tokenizer(any);
+
+  const Context context(cpu_table(), 1);
+  Builder builder(context, {.dtype = DType::kF32, .training = false});
+  const Decoder decoder(builder, model);
+  require_memory(builder.memory_table());
+  builder.commit();
+  any.source->load(builder);
+
+  RunConfig config;
+  config.run = {.name = request.name, .dir = request.runs_dir};
+  config.model = model;
+  const RunFolder folder = RunFolder::create(config);
+  write_tokenizer(folder, *tokenizer);
+  config.run.name = folder.name();
+  config.data.tokenizer = tokenizer->files().empty() ? "byte" : folder.tokenizer_dir();
+  save_imported(folder.checkpoints(), builder, model, request.source);
+  write_file(folder.config_file(), write_toml(config));
+  return {.folder = folder.path(),
+          .format = std::string(any.source->format()),
+          .dtype = any.source->dtype(),
+          .tokenizer = std::string(tokenizer->name()),
+          .tokenizer_vocab = tokenizer->vocab_size(),
+          .model = model};
+}
+
+}  // namespace twill
