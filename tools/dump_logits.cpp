@@ -45,8 +45,7 @@ void dump(const char* where, const char* ids_file, const char* out_file) {
   std::ofstream out(out_file, std::ios::binary);
   for (std::int64_t count = 1; count <= time; ++count) {
     const ConstView logits = model.next_token_logits(
-        {.context = context, .time = count},
-        std::span(ids).first(static_cast<std::size_t>(count)));
+        {.context = context, .time = count}, std::span(ids).first(static_cast<std::size_t>(count)));
     out.write(reinterpret_cast<const char*>(logits.bytes()), logits.num_bytes());
   }
   out.close();

@@ -180,7 +180,8 @@ void describe_data(CommandLine& line) {
 
 void describe_exchange(CommandLine& line) {
   CLI::App* out = add_command(line.app, "export", "write a model that others load");
-  out->add_option("RUN", line.export_model.run, "name or path of a run")->required();
+  out->add_option("RUN", line.export_model.run, "a run (name or path), or a model file")
+      ->required();
   out->add_option("DIR", line.export_model.folder, "folder to write")->required();
   out->add_option("--to", line.export_model.to, "hf: Hugging Face transformers")
       ->check(CLI::IsMember({"hf"}))
@@ -196,7 +197,7 @@ void describe_exchange(CommandLine& line) {
 
   CLI::App* in = add_command(line.app, "import", "take in a model made by others");
   in->add_option("SOURCE", line.import_model.source,
-                 "a Hugging Face folder, or a .bin file of llm.c or llama2.c")
+                 "a Hugging Face folder, a .safetensors file, or a .bin file of llm.c or llama2.c")
       ->required();
   in->add_option("--name", line.import_model.name, "name of the run it becomes");
   in->add_option("--tokenizer", line.import_model.tokenizer, "its tokenizer, if not beside it");
@@ -207,6 +208,7 @@ void describe_exchange(CommandLine& line) {
   verify->add_option("FILE", line.verify.file, "a .safetensors file, a folder or a run")
       ->required();
   verify->add_option("--json", line.verify.json, "also write the table to this file");
+  add_runs_dir(*verify, line.verify.runs_dir);
 }
 
 void describe(CommandLine& line) {

@@ -118,6 +118,7 @@ int run_import(const ImportCommand& command);
 struct VerifyCommand {
   std::string file;
   std::string json;
+  std::string runs_dir = "runs";
 };
 int run_verify(const VerifyCommand& command);
 
