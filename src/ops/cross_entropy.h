@@ -8,6 +8,8 @@
 //   targets  (rows) i32, in [0, V) or -1: an ignored row has loss 0 and gradient 0
 //   loss     (rows)
 //   dlogits  (rows, V) optional; may be the same memory as logits
+//   best     (rows) i32 optional: the id of the largest logit, the lowest of equals; -1 where the
+//                    row is ignored or its loss is NaN
 //
 // Targets outside that range are refused by the loader, not by kernels. A row whose logits are all
 // -Inf has a NaN loss. The row's maximum is subtracted first. Error: two-oracle rule. Rows are
@@ -24,6 +26,7 @@ struct CrossEntropyArgs {
   ConstView targets;
   View loss;
   View dlogits = {};
+  View best = {};
   double scale = 1.0;
 };
 

@@ -7,7 +7,8 @@ namespace twill {
 namespace {
 
 void require_tables(const ConstView& tokens, const ConstView& tokens_table,
-                    const ConstView& position_table, const NamedView& out) {
+                    const ConstView& position_table, const NamedView& out,
+                    std::int64_t first_position) {
   require_dtype("embedding", {"tokens", tokens}, DType::kI32);
   require(tokens.shape().rank() == 2, "[embedding] tokens must have shape (B, T), got {}",
           to_string(tokens.shape()));
@@ -16,11 +17,13 @@ void require_tables(const ConstView& tokens, const ConstView& tokens_table,
           to_string(tokens_table.shape()));
   const std::int64_t width = tokens_table.cols();
   require_shape("embedding", out, {tokens.shape()[0], tokens.shape()[1], width});
+  require(first_position >= 0, "[embedding] first_position must be at least 0, got {}",
+          first_position);
   if (!position_table) return;
   require(position_table.shape().rank() == 2 && position_table.cols() == width &&
-              position_table.rows() >= tokens.shape()[1],
-          "[embedding] position table must have at least {} rows of {}, got {}", tokens.shape()[1],
-          width, to_string(position_table.shape()));
+              position_table.rows() - tokens.shape()[1] >= first_position,
+          "[embedding] position table must have at least {} rows of {}, got {}",
+          tokens.shape()[1] + first_position, width, to_string(position_table.shape()));
 }
 
 }  // namespace
@@ -29,14 +32,15 @@ void validate(const EmbeddingForwardArgs& args) {
   require_one_float_type("embedding", {{"token_table", args.token_table},
                                        {"position_table", args.position_table, true},
                                        {"out", args.out}});
-  require_tables(args.tokens, args.token_table, args.position_table, {"out", args.out});
+  require_tables(args.tokens, args.token_table, args.position_table, {"out", args.out},
+                 args.first_position);
 }
 
 void validate(const EmbeddingBackwardArgs& args) {
   require_one_float_type("embedding", {{"dtoken_table", args.dtoken_table},
                                        {"dposition_table", args.dposition_table, true},
                                        {"dout", args.dout}});
-  require_tables(args.tokens, args.dtoken_table, args.dposition_table, {"dout", args.dout});
+  require_tables(args.tokens, args.dtoken_table, args.dposition_table, {"dout", args.dout}, 0);
 }
 
 void embedding_forward(const Context& context, const EmbeddingForwardArgs& args) {

@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 // Rows of a table chosen by token, plus a learned position:
 //
-//   out[b, t] = token_table[tokens[b, t]] [+ position_table[t]]
+//   out[b, t] = token_table[tokens[b, t]] [+ position_table[first_position + t]]
 //
 //   tokens          (B, T) i32, each in [0, V)   checked by the loader, not by kernels
 //   token_table     (V, C)
-//   position_table  (P, C) optional, P >= T
+//   position_table  (P, C) optional, P >= first_position + T
 //   out             (B, T, C)
 //
 // Forward is one f32 addition per element: bit-identical on every backend.
-// Backward adds dout into dtoken_table and dposition_table (both keep what they held), per table
+// Backward (first_position 0) adds dout into dtoken_table and dposition_table (both keep what they held), per table
 // row in ascending order of (b, t): deterministic, error at most (n + 1) eps Σ|terms| for n terms.
 #pragma once
 
@@ -23,6 +23,7 @@ struct EmbeddingForwardArgs {
   ConstView token_table;
   ConstView position_table = {};
   View out;
+  std::int64_t first_position = 0;  // from 0 on
 };
 
 struct EmbeddingBackwardArgs {

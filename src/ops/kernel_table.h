@@ -17,6 +17,7 @@ struct ActivationForwardArgs;
 struct AdamwArgs;
 struct AttentionBackwardArgs;
 struct AttentionForwardArgs;
+struct CachedAttentionArgs;
 struct ColumnSumArgs;
 struct CrossEntropyArgs;
 struct DropoutArgs;
@@ -67,6 +68,7 @@ struct KernelTable {
   Kernel<AdamwArgs> adamw;
   Kernel<AttentionForwardArgs> attention_forward;
   Kernel<AttentionBackwardArgs> attention_backward;
+  Kernel<CachedAttentionArgs> cached_attention;
   Kernel<ColumnSumArgs> column_sum;
   Kernel<CrossEntropyArgs> cross_entropy;
   Kernel<DropoutArgs> dropout;

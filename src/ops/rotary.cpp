@@ -13,6 +13,8 @@ void validate(const RotaryArgs& args) {
           args.x.cols());
   require(args.num_rotated >= 0 && args.num_rotated <= args.x.shape()[2],
           "[rotary] num_rotated must be 0 to {}, got {}", args.x.shape()[2], args.num_rotated);
+  require(args.first_position >= 0, "[rotary] first_position must be at least 0, got {}",
+          args.first_position);
   require(args.theta > 0.0, "[rotary] theta must be positive, got {}", args.theta);
 }
 

@@ -5,7 +5,7 @@
 //                         stay untouched
 //
 // Pairs are (i, i + D/2), as in LLaMA checkpoints of Hugging Face:
-//   (u, v) -> (u cos a - v sin a, u sin a + v cos a),  a = t theta^(-2i/D), t in [0, T)
+//   (u, v) -> (u cos a - v sin a, u sin a + v cos a),  a = t theta^(-2i/D), t from first_position on
 // `inverse` turns by -a: the backward pass. Angles, sines and cosines are computed in f64 and
 // rounded once to the type of x on every backend; products and sums are in that type. Error per
 // element at most 4 eps (|u| + |v|).
@@ -20,6 +20,7 @@ struct RotaryArgs {
   View x;
   std::int64_t num_rotated = 0;
   double theta = 10000.0;
+  std::int64_t first_position = 0;  // of the token at index 0; from 0 on
   bool inverse = false;
 };
 

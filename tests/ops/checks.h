@@ -15,6 +15,7 @@ testing::AssertionResult check_activation_backward(const Setup& setup);
 testing::AssertionResult check_adamw(const Setup& setup);
 testing::AssertionResult check_attention_forward(const Setup& setup);
 testing::AssertionResult check_attention_backward(const Setup& setup);
+testing::AssertionResult check_cached_attention(const Setup& setup);
 testing::AssertionResult check_column_sum(const Setup& setup);
 testing::AssertionResult check_cross_entropy(const Setup& setup);
 testing::AssertionResult check_dropout(const Setup& setup);
@@ -36,6 +37,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_adamw,
     check_attention_forward,
     check_attention_backward,
+    check_cached_attention,
     check_column_sum,
     check_cross_entropy,
     check_dropout,

@@ -88,6 +88,26 @@ testing::AssertionResult check_ignored_rows(const Setup& setup) {
   return expect_same_bits("dlogits", {d[2], d[3]}, {0.0, 0.0});
 }
 
+// The largest logit's id: the lowest of equals, -1 for ignored rows and where the loss is no number.
+// 40 logits: equals stand in different vectors. In place, so the gradient must not come first.
+testing::AssertionResult check_best(const Setup& setup) {
+  constexpr std::int64_t kRows = 5, kVocabulary = 40;
+  constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+  Values x(kRows * kVocabulary, -1.0);
+  x[7] = x[35] = 2.0;             // row 0: two equals
+  x[2 * kVocabulary + 39] = 1.0;  // row 2: the last; row 1: all equal
+  x[3 * kVocabulary + 3] = kNan;  // row 3: no number; row 4: ignored
+  const Buffer logits = setup.buffer(x), loss = setup.buffer(rubbish(kRows));
+  const Buffer targets({7, 1, 0, 2, -1}, DType::kI32, setup.offset);
+  const Buffer best(Values(kRows, 9), DType::kI32, setup.offset);
+  cross_entropy(Context(*setup.table, setup.threads), {.logits = logits.view({kRows, kVocabulary}),
+                                                       .targets = targets.view({kRows}),
+                                                       .loss = loss.view({kRows}),
+                                                       .dlogits = logits.view({kRows, kVocabulary}),
+                                                       .best = best.view({kRows})});
+  return expect_same_bits("best", best.values(), {7, 0, 39, -1, -1});
+}
+
 }  // namespace
 
 testing::AssertionResult check_cross_entropy(const Setup& setup) {
@@ -103,6 +123,7 @@ testing::AssertionResult check_cross_entropy(const Setup& setup) {
       }
     }
   }
+  if (auto result = check_best(setup); !result) return result;
   return check_ignored_rows(setup);
 }
 
@@ -205,6 +226,12 @@ TEST(CrossEntropyErrors, NameTheOperand) {
         args.dlogits = six.view({3, 2});
       },
       "[cross_entropy] dlogits must have shape (2, 3), got (3, 2)");
+  expect_refused(
+      good, [&](auto& args) { args.best = two.view({2}); },
+      "[cross_entropy] best must be i32, got f32");
+  expect_refused(
+      good, [&](auto& args) { args.best = three.view({3}); },
+      "[cross_entropy] best must have shape (2), got (3)");
 }
 
 }  // namespace

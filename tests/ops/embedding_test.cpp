@@ -16,6 +16,7 @@ struct EmbeddingShape {
 struct ForwardProblem {
   EmbeddingShape shape;
   Values tokens, token_table, position_table;
+  std::int64_t first_position = 0;
 
   Outputs run(const Setup& setup) const {
     const auto [B, T, V, P, C] = shape;
@@ -26,7 +27,8 @@ struct ForwardProblem {
                       {.tokens = tokens_in.view({B, T}),
                        .token_table = token_in.view({V, C}),
                        .position_table = optional_view(position_in, {P, C}),
-                       .out = out.view({B, T, C})});
+                       .out = out.view({B, T, C}),
+                       .first_position = first_position});
     return {{"out", out.values()}};
   }
 };
@@ -103,7 +105,9 @@ testing::AssertionResult check_embedding_forward(const Setup& setup) {
   for (const EmbeddingShape& shape : awkward_shapes())
     if (auto result = judge_exact(setup, random_forward(random, shape)); !result)
       return result << describe(shape);
-  return testing::AssertionSuccess();
+  ForwardProblem late = random_forward(random, {2, 5, 11, 9, 17});
+  late.first_position = 4;  // the last that fits
+  return judge_exact(setup, late);
 }
 
 testing::AssertionResult check_embedding_backward(const Setup& setup) {
@@ -119,6 +123,13 @@ testing::AssertionResult check_embedding_backward(const Setup& setup) {
 namespace {
 
 class Embedding : public TableTest {};
+
+// One width, tokens 1 and 0: rows 1 and 0 of the table plus positions 2 and 3.
+TEST_P(Embedding, StartsAtTheFirstPosition) {
+  ForwardProblem problem{{1, 2, 2, 4, 1}, {1, 0}, {10, 20}, {1, 2, 3, 4}};
+  problem.first_position = 2;
+  EXPECT_EQ(problem.run(GetParam())[0].values, (Values{23, 14}));
+}
 
 TEST_P(Embedding, ForwardIsExact) { EXPECT_TRUE(check_embedding_forward(GetParam())); }
 TEST_P(Embedding, BackwardMatchesOracle) { EXPECT_TRUE(check_embedding_backward(GetParam())); }
@@ -206,6 +217,15 @@ TEST(EmbeddingErrors, NameTheOperand) {
         args.position_table = positions.view({2, 3});
       },
       "[embedding] position table must have at least 3 rows of 2, got (2, 3)");
+  expect_refused(
+      forward, [](auto& args) { args.first_position = -1; },
+      "[embedding] first_position must be at least 0, got -1");
+  expect_refused(
+      forward,
+      [&](auto& args) {
+        args.position_table = positions.view({3, 2}), args.first_position = 1;
+      },
+      "[embedding] position table must have at least 4 rows of 2, got (3, 2)");
 
   const EmbeddingBackwardArgs backward{.tokens = tokens.view({2, 3}),
                                        .dout = out.view({2, 3, 2}),

@@ -10,6 +10,7 @@
 #include "ops/activation.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
+#include "ops/cached_attention.h"
 #include "ops/checks.h"
 #include "ops/column_sum.h"
 #include "ops/cross_entropy.h"
@@ -111,6 +112,8 @@ const Mutation kElementwise[] = {
      change<&KernelTable::rotary, [](RotaryArgs& args) { args.inverse = !args.inverse; }>},
     {"RotaryTurnsValuesToo", check_rotary,
      change<&KernelTable::rotary, [](RotaryArgs& args) { args.num_rotated = args.x.shape()[2]; }>},
+    {"RotaryStartsAtZero", check_rotary,
+     change<&KernelTable::rotary, [](RotaryArgs& args) { args.first_position = 0; }>},
     {"RotaryRoundsTheBase", check_rotary,
      change<&KernelTable::rotary, [](RotaryArgs& args) { args.theta *= 1.0 + 1e-6; }>},
 };
@@ -172,6 +175,9 @@ const Mutation kSums[] = {
     {"GemmDropsTheLastTerm", check_gemm, replace<&KernelTable::gemm, gemm_without_last_term>},
     {"SumSquaresAccumulatesInFloat", check_sum_squares,
      replace<&KernelTable::sum_squares, sum_squares_in_float>},
+    {"EmbeddingStartsAtZero", check_embedding_forward,
+     change<&KernelTable::embedding_forward,
+            [](EmbeddingForwardArgs& args) { args.first_position = 0; }>},
     {"EmbeddingShiftsPositions", check_embedding_forward,
      replace<&KernelTable::embedding_forward, embedding_with_shifted_positions>},
     {"EmbeddingGradientOverwrites", check_embedding_backward,
@@ -257,6 +263,17 @@ void cross_entropy_without_target(const CrossEntropyArgs& args, const Device& d,
       args.dlogits.as<float>()[r * args.logits.cols() + target] += static_cast<float>(args.scale);
 }
 
+void cross_entropy_with_last_of_equals(const CrossEntropyArgs& args, const Device& d, Queue& q) {
+  const std::vector<float> logits = copy_of<float>(args.logits);
+  reference_table().cross_entropy(args, d, q);
+  const std::int64_t V = args.logits.cols();
+  for (std::int64_t r = 0; args.best && r < args.logits.rows(); ++r) {
+    std::int32_t& best = args.best.as<std::int32_t>()[r];
+    for (std::int64_t v = 0; best >= 0 && v < V; ++v)
+      if (logits[r * V + v] == logits[r * V + best]) best = static_cast<std::int32_t>(v);
+  }
+}
+
 void cross_entropy_of_ignored_rows(const CrossEntropyArgs& args, const Device& d, Queue& q) {
   std::vector<std::int32_t> targets = copy_of<std::int32_t>(args.targets);
   for (std::int32_t& target : targets) target = std::max(target, 0);
@@ -272,6 +289,13 @@ const Mutation kSoftmaxes[] = {
      replace<&KernelTable::attention_forward, attention_with_shuffled_groups>},
     {"AttentionKeepsNoLse", check_attention_forward,
      replace<&KernelTable::attention_forward, attention_without_lse>},
+    {"CachedAttentionForgetsScale", check_cached_attention,
+     change<&KernelTable::cached_attention, [](CachedAttentionArgs& args) { args.scale = 1.0; }>},
+    {"CachedAttentionStoresOneTooEarly", check_cached_attention,
+     change<&KernelTable::cached_attention,
+            [](CachedAttentionArgs& args) {
+              args.past = std::max<std::int64_t>(args.past, 1) - 1;
+            }>},
     {"AttentionGradientForgetsDelta", check_attention_backward,
      replace<&KernelTable::attention_backward, attention_gradient_without_delta>},
     {"AttentionGradientForgetsScale", check_attention_backward,
@@ -281,6 +305,8 @@ const Mutation kSoftmaxes[] = {
      replace<&KernelTable::cross_entropy, cross_entropy_without_target>},
     {"CrossEntropyTrainsOnIgnoredRows", check_cross_entropy,
      replace<&KernelTable::cross_entropy, cross_entropy_of_ignored_rows>},
+    {"CrossEntropyNamesTheLastOfEquals", check_cross_entropy,
+     replace<&KernelTable::cross_entropy, cross_entropy_with_last_of_equals>},
     {"CrossEntropyForgetsScale", check_cross_entropy,
      change<&KernelTable::cross_entropy, [](CrossEntropyArgs& args) { args.scale = 1.0; }>},
 };

@@ -18,12 +18,14 @@ struct RotaryProblem {
   Values x;
   bool inverse = false;
   double theta = 10000.0;
+  std::int64_t first_position = 0;
 
   Outputs run(const Setup& setup) const {
     const Buffer out = setup.buffer(x);
     rotary(Context(*setup.table, setup.threads), {.x = out.view({B, T, heads, D}),
                                                   .num_rotated = num_rotated,
                                                   .theta = theta,
+                                                  .first_position = first_position,
                                                   .inverse = inverse});
     return {{"x", out.values()}};
   }
@@ -36,7 +38,8 @@ struct RotaryProblem {
       if (row % heads >= num_rotated) continue;
       for (std::int64_t i = 0; i < D / 2; ++i) {
         const double exponent = -2.0 * static_cast<double>(i) / static_cast<double>(D);
-        const double angle = static_cast<double>(row / heads % T) * std::pow(theta, exponent);
+        const double angle =
+            static_cast<double>(first_position + row / heads % T) * std::pow(theta, exponent);
         const N u = N(x[row * D + i]), v = N(x[row * D + i + D / 2]);
         const N cosine = N(std::cos(angle)), sine = N(std::sin(inverse ? -angle : angle));
         out[row * D + i] = u * cosine - v * sine;
@@ -88,6 +91,11 @@ testing::AssertionResult check_rotary(const Setup& setup) {
   for (const std::int64_t num_rotated : {0, 1, 5, 7})
     if (auto result = check_one(setup, random_problem(random, 1, 9, 7, 16, num_rotated)); !result)
       return result;
+  for (const std::int64_t first : {1, 7, 300}) {
+    RotaryProblem problem = random_problem(random, 2, 3, 3, 16, 2);
+    problem.first_position = first;
+    if (auto result = check_one(setup, problem); !result) return result << " from " << first;
+  }
   return check_values_untouched(setup);
 }
 
@@ -175,6 +183,9 @@ TEST(RotaryErrors, NameTheProblem) {
   expect_refused(
       good, [](auto& args) { args.num_rotated = -1; },
       "[rotary] num_rotated must be 0 to 3, got -1");
+  expect_refused(
+      good, [](auto& args) { args.first_position = -1; },
+      "[rotary] first_position must be at least 0, got -1");
   expect_refused(
       good, [](auto& args) { args.theta = 0.0; }, "[rotary] theta must be positive, got 0");
 }

@@ -7,6 +7,7 @@
 #include "ops/cross_entropy.h"
 
 #include <algorithm>
+#include <cmath>
 
 #include "backends/cpu/cross_entropy_simd.h"
 #include "backends/cpu/kernels.h"
@@ -23,12 +24,18 @@ void run_row(const CrossEntropyArgs& args, std::int64_t row) {
   const std::int32_t target = args.targets.as<std::int32_t>()[row];
   float* dlogits = args.dlogits ? args.dlogits.as<float>() + row * V : nullptr;
   float* loss = args.loss.as<float>() + row;
+  std::int32_t* best = args.best ? args.best.as<std::int32_t>() + row : nullptr;
   if (target == kIgnored) {
     *loss = 0.0f;
+    if (best != nullptr) *best = -1;
     if (dlogits != nullptr) std::fill_n(dlogits, V, 0.0f);
     return;
   }
-  *loss = cross_entropy_row(args.logits.as<float>() + row * V, target, V, dlogits, args.scale);
+  // Before the gradient: it may be written over the logits.
+  const float* logits = args.logits.as<float>() + row * V;
+  if (best != nullptr) *best = largest_id(logits, V);
+  *loss = cross_entropy_row(logits, target, V, dlogits, args.scale);
+  if (best != nullptr && std::isnan(*loss)) *best = -1;
 }
 
 }  // namespace

@@ -59,6 +59,13 @@ float cross_entropy_row_impl(const float* logits, std::int64_t target, std::int6
   return static_cast<float>(std::log(sum) + (static_cast<double>(max) - at_target));
 }
 
+std::int32_t largest_id_impl(const float* x, std::int64_t n) {
+  const float max = max_over(x, n);
+  std::int64_t id = 0;
+  while (id + 1 < n && !(x[id] == max)) ++id;
+  return static_cast<std::int32_t>(id);
+}
+
 }  // namespace
 }  // namespace twill::cpu::HWY_NAMESPACE
 HWY_AFTER_NAMESPACE();
@@ -67,10 +74,15 @@ HWY_AFTER_NAMESPACE();
 namespace twill::cpu {
 
 HWY_EXPORT(cross_entropy_row_impl);
+HWY_EXPORT(largest_id_impl);
 
 float cross_entropy_row(const float* logits, std::int64_t target, std::int64_t n, float* dlogits,
                         double scale) {
   return HWY_DYNAMIC_DISPATCH(cross_entropy_row_impl)(logits, target, n, dlogits, scale);
+}
+
+std::int32_t largest_id(const float* x, std::int64_t n) {
+  return HWY_DYNAMIC_DISPATCH(largest_id_impl)(x, n);
 }
 
 }  // namespace twill::cpu

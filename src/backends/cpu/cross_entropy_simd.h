@@ -9,4 +9,7 @@ namespace twill::cpu {
 float cross_entropy_row(const float* logits, std::int64_t target, std::int64_t n, float* dlogits,
                         double scale);
 
+// The first of the largest of n > 0 numbers, none of them NaN.
+std::int32_t largest_id(const float* x, std::int64_t n);
+
 }  // namespace twill::cpu

@@ -26,6 +26,7 @@ void add_to(float* y, const float* x, std::int64_t n) { add_terms({y, x, nullptr
 void embedding_forward(const EmbeddingForwardArgs& args, const Device&, Queue& queue) {
   const std::int64_t T = args.tokens.cols(), C = args.token_table.cols();
   const std::int32_t* tokens = args.tokens.as<std::int32_t>();
+  const std::int64_t first = args.first_position;
   const float* token_table = data_of(args.token_table);
   const float* position_table = data_of(args.position_table);
   float* out = data_of(args.out);
@@ -34,7 +35,7 @@ void embedding_forward(const EmbeddingForwardArgs& args, const Device&, Queue& q
                for (std::int64_t i = begin; i < end; ++i) {
                  const float* token = token_table + tokens[i] * C;
                  const float* position =
-                     position_table == nullptr ? nullptr : position_table + i % T * C;
+                     position_table == nullptr ? nullptr : position_table + (first + i % T) * C;
                  add_terms({token, position, nullptr}, out + i * C, C);
                }
              });

@@ -12,6 +12,7 @@
 #include "ops/activation.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
+#include "ops/cached_attention.h"
 #include "ops/column_sum.h"
 #include "ops/cross_entropy.h"
 #include "ops/dropout.h"
@@ -77,6 +78,8 @@ const KernelTable& cpu_table() {
           f32_only<"attention", &AttentionForwardArgs::qkv, cpu::attention_forward>,
       .attention_backward =
           f32_only<"attention", &AttentionBackwardArgs::qkv, cpu::attention_backward>,
+      .cached_attention =
+          f32_only<"cached_attention", &CachedAttentionArgs::qkv, cpu::cached_attention>,
       .column_sum = f32_only<"column_sum", &ColumnSumArgs::x, cpu::column_sum>,
       .cross_entropy = f32_only<"cross_entropy", &CrossEntropyArgs::logits, cpu::cross_entropy>,
       .dropout = f32_only<"dropout", &DropoutArgs::x, cpu::dropout>,

@@ -22,9 +22,10 @@ void rotary(const RotaryArgs& args, const Device&, Queue& queue) {
   const std::int64_t num_tokens = shape[0] * shape[1], T = shape[1], D = shape[3];
   const std::int64_t token_size = shape[2] * D, rotated_size = args.num_rotated * D;
   if (num_tokens == 0 || rotated_size == 0) return;
-  const RotaryTable& table = cpu_queue(queue).rotary_tables().get(T, D, args.theta);
+  const std::int64_t first = args.first_position;
+  const RotaryTable& table = cpu_queue(queue).rotary_tables().get(first + T, D, args.theta);
   const auto turn = [&](std::int64_t token) {
-    const std::int64_t angles = token % T * (D / 2);
+    const std::int64_t angles = (first + token % T) * (D / 2);
     rotate_token({.x = args.x.as<float>() + token * token_size,
                   .num_heads = args.num_rotated,
                   .head_dim = D,

@@ -18,6 +18,12 @@ double log_sum_exp(const T* x, std::int64_t count) {
   return largest + std::log(sum);
 }
 
+// The first of the largest, unless the loss is no number.
+template <class T>
+std::int32_t best_of(const T* x, std::int64_t count, T loss) {
+  return std::isnan(loss) ? -1 : static_cast<std::int32_t>(std::max_element(x, x + count) - x);
+}
+
 template <class T>
 void run(const CrossEntropyArgs& args) {
   const std::int64_t V = args.logits.cols();
@@ -28,6 +34,8 @@ void run(const CrossEntropyArgs& args) {
     const bool ignored = target < 0;
     const double lse = log_sum_exp(logits, V);
     args.loss.as<T>()[r] = ignored ? T{0} : static_cast<T>(lse - logits[target]);
+    if (args.best)
+      args.best.as<std::int32_t>()[r] = ignored ? -1 : best_of(logits, V, args.loss.as<T>()[r]);
     if (dlogits == nullptr) continue;
     for (std::int64_t v = 0; v < V; ++v) {  // one by one: dlogits may be the memory of logits
       const double wanted = v == target ? 1.0 : 0.0;

@@ -21,8 +21,9 @@ void forward(const EmbeddingForwardArgs& args) {
       for (std::int64_t c = 0; c < C; ++c) {
         // One addition in the storage type, because the bits are part of the contract.
         const T token = token_table[tokens[b * L + t] * C + c];
-        out[(b * L + t) * C + c] =
-            position_table != nullptr ? token + position_table[t * C + c] : token;
+        out[(b * L + t) * C + c] = position_table != nullptr
+                                       ? token + position_table[(args.first_position + t) * C + c]
+                                       : token;
       }
     }
   }

@@ -28,6 +28,7 @@ const KernelTable& reference_table() {
       .adamw = reference::adamw,
       .attention_forward = reference::attention_forward,
       .attention_backward = reference::attention_backward,
+      .cached_attention = reference::cached_attention,
       .column_sum = reference::column_sum,
       .cross_entropy = reference::cross_entropy,
       .dropout = reference::dropout,

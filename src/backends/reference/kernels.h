@@ -13,6 +13,7 @@ void activation_backward(const ActivationBackwardArgs& args, const Device& devic
 void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
 void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
 void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
+void cached_attention(const CachedAttentionArgs& args, const Device& device, Queue& queue);
 void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
 void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
 void dropout(const DropoutArgs& args, const Device& device, Queue& queue);

@@ -30,7 +30,7 @@ void run(const RotaryArgs& args) {
   for (std::int64_t b = 0; b < B; ++b)
     for (std::int64_t t = 0; t < L; ++t)
       for (std::int64_t h = 0; h < args.num_rotated; ++h)
-        turn(args.x.as<T>() + ((b * L + t) * heads + h) * D, D, t, args);
+        turn(args.x.as<T>() + ((b * L + t) * heads + h) * D, D, args.first_position + t, args);
 }
 
 }  // namespace
