@@ -112,7 +112,10 @@ Decoder::Decoder(Builder& builder, const ModelConfig& config)
   builder.state(tokens_, DType::kI32, {tokens});
   builder.state(targets_, DType::kI32, {tokens});
   builder.state(loss_, builder.options().dtype, {tokens});
-  if (!builder.options().training) return;
+  if (!builder.options().training) {
+    builder.state(best_, DType::kI32, {tokens});
+    return;
+  }
   builder.scratch("stream.gradient", gradient_, stream);
   builder.scratch("block.dnormed", dnormed_, stream);
 }
@@ -146,8 +149,27 @@ double Decoder::loss_and_gradient(const Pass& pass, std::span<const std::int32_t
   return mean_loss(pass);
 }
 
+std::vector<TokenScore> Decoder::score(const Pass& pass, std::span<const std::int32_t> tokens,
+                                       std::span<const std::int32_t> targets) {
+  TWILL_CHECK(best_, "scores come from a model built for inference");
+  load(pass, tokens, targets);
+  forward(pass);
+  const std::int64_t count = pass.tokens();
+  head_.score(pass, pass.rows(normed_), targets_.slice(0, count), loss_.slice(0, count),
+              best_.slice(0, count));
+  std::vector<TokenScore> scores(targets.size());
+  for (std::size_t i = 0; i < scores.size(); ++i) {
+    if (targets[i] < 0) continue;
+    scores[i].loss = loss_.dtype() == DType::kF64 ? loss_.as<double>()[i]
+                                                  : static_cast<double>(loss_.as<float>()[i]);
+    scores[i].greedy = best_.as<std::int32_t>()[i] == targets[i];
+  }
+  return scores;
+}
+
 ConstView Decoder::next_token_logits(const Pass& pass, std::span<const std::int32_t> tokens) {
   TWILL_CHECK(pass.batch == 1 && !tokens.empty(), "one sequence of at least one token");
+  TWILL_CHECK(pass.past + pass.time <= max_time(), "the sequence fits the model's memory");
   load(pass, tokens, {});
   forward(pass);
   return head_.logits_of_row(pass, pass.rows(normed_), pass.time - 1);

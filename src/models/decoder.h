@@ -6,6 +6,7 @@
 #include <cstdint>
 #include <deque>
 #include <span>
+#include <vector>
 
 #include "models/model_config.h"
 #include "nn/block.h"
@@ -15,6 +16,12 @@
 #include "nn/norm.h"
 
 namespace twill {
+
+// What a model thinks of one token, given those before it.
+struct TokenScore {
+  double loss = 0.0;    // -log probability, in nats
+  bool greedy = false;  // the likeliest token; of equally likely ones the lowest id
+};
 
 class Decoder {
  public:
@@ -36,8 +43,17 @@ class Decoder {
   double loss_and_gradient(const Pass& pass, std::span<const std::int32_t> tokens,
                            std::span<const std::int32_t> targets, double share);
 
-  // Logits (vocab) behind the last token of one sequence; valid until the next call.
+  // One score per target; a target of -1 has none: {0, false}. Computed in pieces of tokens: the
+  // logits of a whole pass never exist at once.
+  std::vector<TokenScore> score(const Pass& pass, std::span<const std::int32_t> tokens,
+                                std::span<const std::int32_t> targets);
+
+  // Logits (vocab) behind the last token of one sequence; valid until the next call. With
+  // pass.cached the tokens follow on the pass.past tokens of earlier calls (models/decoding.h does
+  // the counting).
   ConstView next_token_logits(const Pass& pass, std::span<const std::int32_t> tokens);
+  // Whether this instance has a cache: the builder's option `decoding`.
+  bool has_cache() const { return builder_.options().decoding; }
 
  private:
   void load(const Pass& pass, std::span<const std::int32_t> tokens,
@@ -60,6 +76,7 @@ class Decoder {
   View tokens_;    // (tokens) i32
   View targets_;   // (tokens) i32
   View loss_;      // (tokens)
+  View best_;      // (tokens) i32, not in training
 };
 
 // Fills every parameter: N(0, std) drawn from (seed, kInit, hash of the name, element), ones or

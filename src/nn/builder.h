@@ -42,6 +42,8 @@ class Builder {
     bool training = true;
     std::int64_t max_batch = 1;
     std::int64_t max_time = 1;
+    // Attention keeps the keys and values of one sequence of max_time tokens.
+    bool decoding = false;
   };
 
   Builder(const Context& context, Options options);

@@ -20,7 +20,8 @@ void Embedding::forward(const Pass& pass, ConstView tokens, View out) const {
                     {.tokens = tokens,
                      .token_table = tokens_.value,
                      .position_table = positions_ != nullptr ? positions_->value : View(),
-                     .out = out.reshaped({pass.batch, pass.time, options_.width})});
+                     .out = out.reshaped({pass.batch, pass.time, options_.width}),
+                     .first_position = pass.past});
   if (dropout_.active(pass)) dropout_.apply(pass, out, out);
 }
 

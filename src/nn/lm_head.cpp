@@ -33,41 +33,53 @@ LmHead::LmHead(Builder& builder, const std::string& name, Options options, Param
                   {choose_piece(builder.max_tokens(), options.vocab), options.vocab});
 }
 
+View LmHead::piece_logits(const Pass& pass, ConstView x, std::int64_t begin,
+                          std::int64_t count) const {
+  const View logits = logits_.row_range(0, count);
+  gemm(pass.context,
+       {.a = x.row_range(begin, count), .b = weight_.value, .c = logits, .trans_b = true});
+  return logits;
+}
+
+template <class Body>
+void LmHead::for_each_piece(const Pass& pass, const Body& body) const {
+  for (std::int64_t begin = 0; begin < pass.tokens(); begin += piece_tokens())
+    body(begin, std::min(piece_tokens(), pass.tokens() - begin));
+}
+
 void LmHead::loss(const Pass& pass, ConstView x, ConstView targets, View loss) const {
-  run(pass, x, targets, 0.0, loss, {});
+  score(pass, x, targets, loss, {});
+}
+
+void LmHead::score(const Pass& pass, ConstView x, ConstView targets, View loss, View best) const {
+  for_each_piece(pass, [&](std::int64_t begin, std::int64_t count) {
+    cross_entropy(pass.context, {.logits = piece_logits(pass, x, begin, count),
+                                 .targets = targets.slice(begin, count),
+                                 .loss = loss.slice(begin, count),
+                                 .best = best ? best.slice(begin, count) : View()});
+  });
 }
 
 void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale,
                                View loss, View dx) const {
-  run(pass, x, targets, scale, loss, dx);
-}
-
-void LmHead::run(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
-                 View dx) const {
-  for (std::int64_t begin = 0; begin < pass.tokens(); begin += piece_tokens()) {
-    const std::int64_t count = std::min(piece_tokens(), pass.tokens() - begin);
-    const View logits = logits_.row_range(0, count);
-    const ConstView rows = x.row_range(begin, count);
-    gemm(pass.context, {.a = rows, .b = weight_.value, .c = logits, .trans_b = true});
+  for_each_piece(pass, [&](std::int64_t begin, std::int64_t count) {
+    const View logits = piece_logits(pass, x, begin, count);
     cross_entropy(pass.context, {.logits = logits,
                                  .targets = targets.slice(begin, count),
                                  .loss = loss.slice(begin, count),
-                                 .dlogits = dx ? logits : View(),
+                                 .dlogits = logits,
                                  .scale = scale});
-    if (!dx) continue;
     gemm(pass.context, {.a = logits,
-                        .b = rows,
+                        .b = x.row_range(begin, count),
                         .c = weight_.gradient,
                         .trans_a = true,
                         .accumulate = pass.accumulate || begin > 0});
     gemm(pass.context, {.a = logits, .b = weight_.value, .c = dx.row_range(begin, count)});
-  }
+  });
 }
 
 ConstView LmHead::logits_of_row(const Pass& pass, ConstView x, std::int64_t row) const {
-  const View logits = logits_.row_range(0, 1);
-  gemm(pass.context, {.a = x.row_range(row, 1), .b = weight_.value, .c = logits, .trans_b = true});
-  return logits;
+  return piece_logits(pass, x, row, 1);
 }
 
 }  // namespace twill

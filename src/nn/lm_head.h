@@ -27,13 +27,19 @@ class LmHead {
   void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
                          View dx) const;
 
+  // The same loss, and the likeliest id behind every token (best, i32; see ops/cross_entropy.h).
+  void score(const Pass& pass, ConstView x, ConstView targets, View loss, View best) const;
+
   // Logits (1, vocab) of one row of x.
   ConstView logits_of_row(const Pass& pass, ConstView x, std::int64_t row) const;
 
  private:
   std::int64_t piece_tokens() const { return logits_.shape()[0]; }
-  void run(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
-           View dx) const;
+  // The logits of `count` tokens from `begin` on.
+  View piece_logits(const Pass& pass, ConstView x, std::int64_t begin, std::int64_t count) const;
+  // body(begin, count) for every piece of the pass.
+  template <class Body>
+  void for_each_piece(const Pass& pass, const Body& body) const;
 
   Parameter& weight_;  // (vocab, width)
   View logits_;        // (piece, vocab)

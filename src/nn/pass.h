@@ -13,6 +13,10 @@ struct Pass {
   const Context& context;
   std::int64_t batch = 1;
   std::int64_t time = 1;
+  // Decoding: the tokens follow on `past` earlier ones, whose keys and values are in the cache, and
+  // are added to it. One sequence, and a builder with the option `decoding`.
+  bool cached = false;
+  std::int64_t past = 0;
   // Dropout is active, and draws from (seed, micro_step).
   bool training = false;
   std::uint64_t seed = 0;

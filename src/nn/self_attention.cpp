@@ -3,7 +3,9 @@
 
 #include <cmath>
 
+#include "base/check.h"
 #include "ops/attention.h"
+#include "ops/cached_attention.h"
 #include "ops/rotary.h"
 
 namespace twill {
@@ -50,6 +52,9 @@ SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options 
       .lse = {}};
   builder.scratch_bytes("attention.workspace", workspace_,
                         attention_workspace_bytes(builder.context(), largest));
+  if (!builder.options().decoding) return;
+  builder.state(keys_, dtype, {time, options.kv_heads, options.head_dim});
+  builder.state(values_, dtype, {time, options.kv_heads, options.head_dim});
 }
 
 View SelfAttention::heads_view(const Pass& pass, View buffer, std::int64_t heads) const {
@@ -62,27 +67,49 @@ void SelfAttention::forward(const Pass& pass, ConstView x, ConstView residual, V
   if (options_.rotary_theta > 0.0)
     rotary(pass.context, {.x = qkv,
                           .num_rotated = options_.heads + options_.kv_heads,
-                          .theta = options_.rotary_theta});
-  attention_forward(pass.context,
-                    {.qkv = qkv,
-                     .out = heads_view(pass, context_, options_.heads),
-                     .lse = lse_view(pass, lse_, options_.heads),
-                     .workspace = workspace_,
-                     .scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim))});
+                          .theta = options_.rotary_theta,
+                          .first_position = pass.past});
+  attend(pass);
   output_.forward(pass, pass.rows(context_), residual, out);
+}
+
+double SelfAttention::scale() const {
+  return 1.0 / std::sqrt(static_cast<double>(options_.head_dim));
+}
+
+void SelfAttention::attend(const Pass& pass) const {
+  if (pass.past > 0) return attend_over_cache(pass, /*store_only=*/false);
+  attention_forward(pass.context, {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
+                                   .out = heads_view(pass, context_, options_.heads),
+                                   .lse = lse_view(pass, lse_, options_.heads),
+                                   .workspace = workspace_,
+                                   .scale = scale()});
+  // Without a past the product form above is the quicker one; the cache still has to be filled.
+  if (pass.cached) attend_over_cache(pass, /*store_only=*/true);
+}
+
+void SelfAttention::attend_over_cache(const Pass& pass, bool store_only) const {
+  TWILL_CHECK(pass.cached && pass.batch == 1 && keys_, "decoding needs a cache and one sequence");
+  const Shape out{pass.time, options_.heads, options_.head_dim};
+  cached_attention(pass.context,
+                   {.qkv = pass.rows(qkv_out_).reshaped({pass.time, qkv_heads_, options_.head_dim}),
+                    .keys = keys_,
+                    .values = values_,
+                    .out = store_only ? View() : pass.rows(context_).reshaped(out),
+                    .past = pass.past,
+                    .scale = scale()});
 }
 
 void SelfAttention::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
   output_.backward(pass, pass.rows(context_), dout, pass.rows(dcontext_));
   const View dqkv = heads_view(pass, dqkv_, qkv_heads_);
-  attention_backward(pass.context,
-                     {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
-                      .out = heads_view(pass, context_, options_.heads),
-                      .lse = lse_view(pass, lse_, options_.heads),
-                      .dout = heads_view(pass, dcontext_, options_.heads),
-                      .dqkv = dqkv,
-                      .workspace = workspace_,
-                      .scale = 1.0 / std::sqrt(static_cast<double>(options_.head_dim))});
+  attention_backward(pass.context, {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
+                                    .out = heads_view(pass, context_, options_.heads),
+                                    .lse = lse_view(pass, lse_, options_.heads),
+                                    .dout = heads_view(pass, dcontext_, options_.heads),
+                                    .dqkv = dqkv,
+                                    .workspace = workspace_,
+                                    .scale = scale()});
   if (options_.rotary_theta > 0.0)
     rotary(pass.context, {.x = dqkv,
                           .num_rotated = options_.heads + options_.kv_heads,

@@ -33,6 +33,10 @@ class SelfAttention {
 
  private:
   View heads_view(const Pass& pass, View buffer, std::int64_t heads) const;
+  double scale() const;
+  // context_ from qkv_out_: among the tokens of the pass, or over the cache.
+  void attend(const Pass& pass) const;
+  void attend_over_cache(const Pass& pass, bool store_only) const;
 
   Options options_;
   std::int64_t qkv_heads_;
@@ -44,6 +48,8 @@ class SelfAttention {
   View dqkv_;
   View dcontext_;
   View workspace_;
+  View keys_;    // (max_time, kv_heads, D), rotated; only when decoding
+  View values_;  // (max_time, kv_heads, D)
 };
 
 }  // namespace twill
