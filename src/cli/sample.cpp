@@ -4,19 +4,19 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "train/run_folder.h"
 #include "train/sampler.h"
 #include "train/trained_model.h"
 
 namespace twill::cli {
 
 int run_sample(const SampleCommand& command) {
-  const RunFolder folder = RunFolder::open(command.run, command.runs_dir);
-  TrainedModel trained(folder, folder.read_config(), /*max_batch=*/1);
+  const auto trained = open_trained_model(command.run, command.runs_dir, /*max_batch=*/1);
   fmt::print("{}", command.prompt);
-  sample(trained.context(), trained.model(), trained.tokenizer(), command.prompt,
+  sample(trained->context(), trained->model(), trained->tokenizer(), command.prompt,
          {.tokens = command.tokens,
           .temperature = command.temperature,
+          .top_k = command.top_k,
+          .top_p = command.top_p,
           .seed = static_cast<std::uint64_t>(command.seed)},
          [](std::string_view text) {
            fmt::print("{}", text);

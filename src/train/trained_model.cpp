@@ -26,7 +26,8 @@ Builder::Options inference(const RunConfig& config, std::int64_t max_batch) {
   return {.dtype = DType::kF32,
           .training = false,
           .max_batch = max_batch > 0 ? max_batch : config.train.micro_batch,
-          .max_time = config.sequence()};
+          .max_time = config.sequence(),
+          .decoding = max_batch == 1};
 }
 
 }  // namespace
