@@ -139,9 +139,12 @@ int bench_step(const BenchCommand& command) {
 }  // namespace
 
 int run_bench(const BenchCommand& command) {
-  require(command.what == "step",
-          "unknown benchmark '{}'; expected step, or op, which `./twill bench op` builds and runs",
-          command.what);
+  if (command.what == "tokenizer") return bench_tokenizer(command);
+  require(
+      command.what == "step",
+      "unknown benchmark '{}'; expected step, tokenizer, or op, which `./twill bench op` builds "
+      "and runs",
+      command.what);
   return bench_step(command);
 }
 

@@ -76,10 +76,13 @@ void describe_training(CommandLine& line) {
   config->add_flag("-h,--help", line.config_help, "explain every key");
 
   CLI::App* bench =
-      add_command(line.app, "bench", "where the time goes: step [CONFIG.toml] [key=value ...]");
-  bench->add_option("what", line.bench.what, "step")->required();
+      add_command(line.app, "bench",
+                  "where the time goes: step [CONFIG.toml] [key=value ...], or tokenizer TEXT");
+  bench->add_option("what", line.bench.what, "step or tokenizer")->required();
   add_words(*bench, line.bench.words);
-  bench->add_option("--steps", line.bench.steps, "steps to time")
+  bench->add_option("--tokenizer", line.bench.tokenizer, "\"byte\", a folder or a file");
+  add_threads(*bench, line.bench.threads);
+  bench->add_option("--steps", line.bench.steps, "steps to time, or passes over the text")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
       ->capture_default_str();
   bench->add_option("--json", line.bench.json, "also write the result to this file");

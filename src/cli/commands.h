@@ -51,12 +51,15 @@ int run_config(const ConfigCommand& command);
 std::string config_help();
 
 struct BenchCommand {
-  std::string what;                // "step"
-  std::vector<std::string> words;  // [CONFIG.toml] [key=value …]
+  std::string what;                // "step" or "tokenizer"
+  std::vector<std::string> words;  // [CONFIG.toml] [key=value …], or a text
   std::int64_t steps = 10;
-  std::string json;  // file to write, may be empty
+  std::string json;       // file to write, may be empty
+  std::string tokenizer;  // of "tokenizer"
+  std::int64_t threads = 0;
 };
 int run_bench(const BenchCommand& command);
+int bench_tokenizer(const BenchCommand& command);
 
 int run_info();
 

@@ -8,19 +8,6 @@
 namespace twill {
 namespace {
 
-// Stands for an invalid byte before the pattern: a control character, so a symbol.
-constexpr char kInvalidByte = '\x01';
-
-std::string with_invalid_bytes_marked(std::string_view text) {
-  std::string marked(text);
-  for (std::size_t at = 0; at < text.size();) {
-    const Utf8Char c = utf8_at(text, at);
-    if (!c.valid) marked.replace(at, c.bytes, c.bytes, kInvalidByte);
-    at += c.bytes;
-  }
-  return marked;
-}
-
 // NFC of the valid parts; invalid bytes stay.
 std::string composed(std::string_view text) {
   std::string out;
@@ -96,9 +83,7 @@ void ByteLevelEncoder::encode_piece(std::string_view text) {
 
 void ByteLevelEncoder::split_by_gpt2(std::string_view seen) {
   for (std::size_t at = 0; at < seen.size();) {
-    std::size_t length = gpt2_ascii_match(seen, at);
-    // The pattern matches at every place of every text, so a match begins where it is looked for.
-    if (length == 0) length = matchers_[0].find(seen, at).end - at;
+    const std::size_t length = splitter_->word_length(seen, at);
     encode_word(text_.substr(at, length));
     at += length;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -26,6 +27,7 @@ class ByteLevelEncoder final : public TokenEncoder {
 
   const ByteLevelBpe* tokenizer_;
   std::vector<SplitPattern::Matcher> matchers_;
+  std::optional<Gpt2Splitter> splitter_;
   Merger merger_;
   WordCache cache_;
   std::string_view text_;  // whose words are encoded; what the pattern sees may be a copy

@@ -9,6 +9,7 @@
 
 #include "base/check.h"
 #include "base/require.h"
+#include "data/tokenizers/utf8.h"
 
 namespace twill {
 namespace {
@@ -51,7 +52,19 @@ constexpr std::uint32_t kMatchLimit = 10'000'000;
 constexpr std::size_t kSmallStack = std::size_t{32} << 10;
 constexpr std::size_t kLargeStack = std::size_t{16} << 20;
 
+constexpr char kInvalidByte = '\x01';
+
 }  // namespace
+
+std::string with_invalid_bytes_marked(std::string_view text) {
+  std::string marked(text);
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = utf8_at(text, at);
+    if (!c.valid) marked.replace(at, c.bytes, c.bytes, kInvalidByte);
+    at += c.bytes;
+  }
+  return marked;
+}
 
 struct SplitPattern::Code {
   pcre2_code* code = nullptr;

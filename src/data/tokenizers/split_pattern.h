@@ -51,4 +51,24 @@ class SplitPattern {
 // PCRE2.
 std::size_t gpt2_ascii_match(std::string_view text, std::size_t at);
 
+// Cuts a text by kGpt2Pattern. One per thread.
+class Gpt2Splitter {
+ public:
+  explicit Gpt2Splitter(const SplitPattern& pattern) : matcher_(pattern) {}
+
+  // The length of the word at text[at]. The text is valid UTF-8.
+  std::size_t word_length(std::string_view text, std::size_t at) {
+    const std::size_t length = gpt2_ascii_match(text, at);
+    // The pattern matches at every place of every text, so a match begins where it is looked for.
+    return length != 0 ? length : matcher_.find(text, at).end - at;
+  }
+
+ private:
+  SplitPattern::Matcher matcher_;
+};
+
+// What a pattern sees of a text that is not valid UTF-8: each invalid byte is a control character, so
+// a symbol. As long as the text.
+std::string with_invalid_bytes_marked(std::string_view text);
+
 }  // namespace twill

@@ -1,0 +1,118 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "data/parallel_encode.h"
+
+#include <algorithm>
+#include <utility>
+
+#include "data/tokenizers/utf8.h"
+
+namespace twill {
+namespace {
+
+// Small enough to share a text of a few megabytes evenly, large enough that the seams cost nothing.
+constexpr std::size_t kPartBytes = std::size_t{128} << 10;
+// Per thread, of a stream: some tens of parts, so that no thread waits long for the last one.
+constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
+
+// The cut nearest before at + kPartBytes, or the first one known after it.
+std::size_t part_end(const Tokenizer& tokenizer, std::string_view text, std::size_t at) {
+  for (std::size_t bytes = kPartBytes;; bytes *= 2) {
+    if (bytes >= text.size() - at) return text.size();
+    // One byte more than the limit: a cut is known by the byte behind it.
+    const std::size_t cut = tokenizer.find_cut(text.substr(at, bytes + 1), bytes);
+    if (cut > 0) return at + cut;
+  }
+}
+
+}  // namespace
+
+ParallelEncoder::ParallelEncoder(const Tokenizer& tokenizer, ThreadPool& pool)
+    : tokenizer_(&tokenizer), pool_(&pool) {
+  for (int thread = 0; thread < pool.num_threads(); ++thread)
+    encoders_.push_back(tokenizer.make_encoder());
+}
+
+void ParallelEncoder::run(std::string_view text, bool is_rest, std::vector<std::int32_t>& ids) {
+  std::vector<std::size_t> ends;
+  for (std::size_t at = 0; at < text.size(); at = ends.back())
+    ends.push_back(part_end(*tokenizer_, text, at));
+  if (parts_.size() < ends.size()) parts_.resize(ends.size());
+  pool_->run(static_cast<std::int64_t>(ends.size()), [&](std::int64_t index, int thread) {
+    const auto i = static_cast<std::size_t>(index);
+    const std::size_t begin = i == 0 ? 0 : ends[i - 1];
+    const std::string_view part = text.substr(begin, ends[i] - begin);
+    TokenEncoder& encoder = *encoders_[static_cast<std::size_t>(thread)];
+    parts_[i].clear();
+    if (i == 0 && !is_rest)
+      encoder.encode(part, parts_[i]);
+    else
+      encoder.encode_rest(part, parts_[i]);
+  });
+  for (std::size_t i = 0; i < ends.size(); ++i)
+    ids.insert(ids.end(), parts_[i].begin(), parts_[i].end());
+}
+
+StreamEncoder::StreamEncoder(const Tokenizer& tokenizer, ThreadPool& pool)
+    : tokenizer_(&tokenizer),
+      encoder_(tokenizer, pool),
+      block_bytes_(kBlockBytes * static_cast<std::size_t>(pool.num_threads())),
+      next_try_(block_bytes_) {}
+
+void StreamEncoder::feed(std::string_view piece, std::vector<std::int32_t>& ids) {
+  held_ += piece;
+  if (held_.size() < next_try_) return;
+  const std::size_t cut = tokenizer_->find_cut(held_, held_.size());
+  if (cut > 0) {
+    encode(std::string_view(held_).substr(0, cut), ids);
+    held_.erase(0, cut);
+  }
+  // Twice as far where there is no cut: looking again at every piece would be quadratic.
+  next_try_ = std::max(block_bytes_, held_.size() * 2);
+}
+
+void StreamEncoder::finish(std::vector<std::int32_t>& ids) {
+  encode(held_, ids);
+  held_.clear();
+  next_try_ = block_bytes_;
+  has_begun_ = false;
+}
+
+void StreamEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {
+  if (has_begun_)
+    encoder_.encode_rest(text, ids);
+  else
+    encoder_.encode(text, ids);
+  has_begun_ = true;
+}
+
+std::string StreamDecoder::push(std::int32_t id) {
+  const std::string before = tokenizer_->decode(ids_);
+  ids_.push_back(id);
+  std::string both;
+  try {
+    both = tokenizer_->decode(ids_);
+  } catch (...) {
+    ids_.pop_back();  // an id that does not exist leaves no trace
+    throw;
+  }
+  held_ += both.substr(before.size());
+  forget();
+  const std::size_t whole = held_.size() - incomplete_utf8_at_end(held_);
+  std::string ready = held_.substr(0, whole);
+  held_.erase(0, whole);
+  return ready;
+}
+
+// How a token is written depends on whether it is the first and on the one before it: the last few
+// that write something are enough.
+void StreamDecoder::forget() {
+  while (ids_.size() > 1 && !tokenizer_->decode(std::span(ids_).subspan(1)).empty())
+    ids_.erase(ids_.begin());
+}
+
+std::string StreamDecoder::flush() {
+  ids_.clear();
+  return std::exchange(held_, {});
+}
+
+}  // namespace twill
