@@ -34,6 +34,7 @@ std::string composed(std::string_view text) {
 ByteLevelEncoder::ByteLevelEncoder(const ByteLevelBpe& tokenizer)
     : tokenizer_(&tokenizer), merger_(tokenizer.table()) {
   for (const SplitStage& stage : tokenizer.options().stages) matchers_.emplace_back(stage.pattern);
+  if (tokenizer.has_gpt2_pattern()) splitter_.emplace(tokenizer.options().stages[0].pattern);
 }
 
 void ByteLevelEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids) {

@@ -1,14 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/tokenizers/split_pattern.h"
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
+#include <vector>
 
 #define PCRE2_CODE_UNIT_WIDTH 8
 #include <pcre2.h>
 
 #include "base/check.h"
 #include "base/require.h"
+#include "data/tokenizers/unicode_versions.h"
 #include "data/tokenizers/utf8.h"
 
 namespace twill {
@@ -18,25 +21,43 @@ namespace {
 // whose ids ours equal, follow Unicode.
 constexpr std::string_view kSpaces = R"(\x09-\x0d\x20\x{85}\p{Z})";
 
-// \s and \S in words that mean the same in every version of PCRE2.
+// The classes that are spelled out: escape, what stands for it inside [ ].
+struct Spelled {
+  std::string_view escape;
+  std::string inside;
+};
+
+const std::vector<Spelled>& spelled_out() {
+  static const std::vector<Spelled> all = {
+      {R"(\s)", std::string(kSpaces)},
+      {R"(\p{L})", R"(\p{L})" + std::string(kNewLetters)},
+      {R"(\p{N})", R"(\p{N})" + std::string(kNewNumbers)},
+  };
+  return all;
+}
+
+// \s, \S, \p{L} and \p{N} in words that mean the same in every version of PCRE2.
 std::string rewritten(std::string_view expression) {
   std::string out;
   bool in_class = false;
-  for (std::size_t i = 0; i < expression.size(); ++i) {
-    const char c = expression[i];
-    if (c == '\\' && i + 1 < expression.size()) {
-      const char next = expression[++i];
-      if (next == 's')
-        out += in_class ? std::string(kSpaces) : fmt::format("[{}]", kSpaces);
-      else if (next == 'S' && !in_class)
-        out += fmt::format("[^{}]", kSpaces);
-      else
-        (out += c) += next;
+  while (!expression.empty()) {
+    const auto known = std::ranges::find_if(
+        spelled_out(), [&](const Spelled& one) { return expression.starts_with(one.escape); });
+    if (known != spelled_out().end()) {
+      out += in_class ? known->inside : "[" + known->inside + "]";
+      expression.remove_prefix(known->escape.size());
       continue;
     }
-    if (c == '[') in_class = true;
-    if (c == ']') in_class = false;
-    out += c;
+    if (expression.starts_with(R"(\S)") && !in_class) {
+      out += fmt::format("[^{}]", kSpaces);
+      expression.remove_prefix(2);
+      continue;
+    }
+    const std::size_t length = expression[0] == '\\' && expression.size() > 1 ? 2 : 1;
+    if (expression[0] == '[') in_class = true;
+    if (expression[0] == ']') in_class = false;
+    out += expression.substr(0, length);
+    expression.remove_prefix(length);
   }
   return out;
 }

@@ -7,6 +7,7 @@
 #include <utf8proc.h>
 
 #include "base/require.h"
+#include "data/tokenizers/unicode_versions.h"
 #include "data/tokenizers/utf8.h"
 
 namespace twill {
@@ -62,10 +63,9 @@ bool is_bert_control(char32_t c) {
   switch (category_of(c)) {
     case UTF8PROC_CATEGORY_CC:
     case UTF8PROC_CATEGORY_CF:
-    case UTF8PROC_CATEGORY_CN:
     case UTF8PROC_CATEGORY_CO:
     case UTF8PROC_CATEGORY_CS:
-      return c != '\t' && c != '\n' && c != '\r';
+      return c != '\t' && c != '\n' && c != '\r' && !is_in(c, kNotControl);
     default:
       return false;
   }
@@ -81,13 +81,16 @@ bool is_bert_punctuation(char32_t c) {
     case UTF8PROC_CATEGORY_PI:
     case UTF8PROC_CATEGORY_PF:
     case UTF8PROC_CATEGORY_PO:
-      return true;
+      return !is_in(c, kNotPunctuation);
     default:
-      return false;
+      return is_in(c, kOldPunctuation);
   }
 }
 
-bool is_nonspacing_mark(char32_t c) { return category_of(c) == UTF8PROC_CATEGORY_MN; }
+bool is_nonspacing_mark(char32_t c) {
+  if (c == 0x1734) return true;  // spacing since Unicode 14
+  return category_of(c) == UTF8PROC_CATEGORY_MN && !is_in(c, kNotMark);
+}
 
 // The blocks BERT puts spaces around; not Hangul, Hiragana or Katakana.
 bool is_cjk(char32_t c) {
@@ -98,7 +101,18 @@ bool is_cjk(char32_t c) {
 }
 
 std::string canonical_decomposition(std::string_view text) {
-  return mapped(text, UTF8PROC_DECOMPOSE);
+  std::string out;
+  std::size_t done = 0;
+  for (std::size_t at = 0; at < text.size();) {
+    const Utf8Char c = utf8_at(text, at);
+    if (c.value >= 0x800 && is_in(c.value, kNotReordered)) {
+      out += mapped(text.substr(done, at - done), UTF8PROC_DECOMPOSE);
+      out += text.substr(at, c.bytes);
+      done = at + c.bytes;
+    }
+    at += c.bytes;
+  }
+  return out += mapped(text.substr(done), UTF8PROC_DECOMPOSE);
 }
 
 std::string canonical_composition(std::string_view text) { return mapped(text, UTF8PROC_COMPOSE); }
@@ -106,6 +120,13 @@ std::string canonical_composition(std::string_view text) { return mapped(text, U
 void append_lower_case(std::string& text, char32_t c) {
   if (c == 0x130) {  // the one character with a lower-case form of two: i and a dot above
     text += "i\xCC\x87";
+    return;
+  }
+  for (const CaseRange& range : kNewLowerCase) {
+    if (c < range.first || c > range.last) continue;
+    const int from_first = static_cast<int>(c - range.first);
+    if (from_first % range.step != 0) continue;
+    append_utf8(text, static_cast<char32_t>(static_cast<int>(c) + range.offset));
     return;
   }
   append_utf8(text, static_cast<char32_t>(utf8proc_tolower(static_cast<utf8proc_int32_t>(c))));
