@@ -141,6 +141,7 @@ void inspect_text(const std::string& path) {
 }  // namespace
 
 int run_data_inspect(const DataInspectCommand& command) {
+  require_finished(command.file, "FILE");
   if (is_prepared(command.file)) {
     inspect_folder(command.file, command.tokenizer, command.tokens);
     return kDone;

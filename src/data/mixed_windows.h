@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Windows of several sources in given shares. Which source serves window p of a run, and which of
 // its own windows it gives, is a function of (weights, seed, p): a resumed run remembers one
-// integer. After any number of windows every source has served its share to within one window.
+// integer. After any number of windows every source has served its share to within two windows.
 #pragma once
 
 #include <cstdint>

@@ -155,6 +155,7 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
 
 LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& encoder,
                          const Tokenizer& tokenizer, const LoadOptions& options) {
+  for (const std::string& path : paths) require_finished(path, options.key);
   LoadedSource source;
   const auto folders = std::ranges::count_if(paths, is_prepared);
   if (folders > 0) {

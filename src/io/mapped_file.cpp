@@ -26,6 +26,10 @@ MappedFile::MappedFile(const std::string& path) {
   data_ = static_cast<const char*>(address);
 }
 
+void MappedFile::release() const {
+  if (size_ > 0) ::madvise(const_cast<char*>(data_), size_, MADV_DONTNEED);
+}
+
 MappedFile::~MappedFile() {
   if (size_ > 0) ::munmap(const_cast<char*>(data_), size_);
 }

@@ -19,6 +19,9 @@ class MappedFile {
   MappedFile& operator=(const MappedFile&) = delete;
 
   std::string_view bytes() const { return {data_, size_}; }
+  // Gives the pages read so far back: they no longer count as this process's memory, and come again
+  // when they are touched.
+  void release() const;
 
  private:
   const char* data_ = nullptr;

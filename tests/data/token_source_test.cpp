@@ -168,6 +168,17 @@ TEST(TokenSourceErrors, KindsDoNotMixInOneList) {
             "sources of their own, [[data.source]]");
 }
 
+TEST(TokenSourceErrors, AFolderThatIsNotFinished) {
+  const TempDir folder;
+  folder.write("out/.spool/arguments.json", "{}");
+  write_llmc_shard(folder / "out/train_000001.bin", counting(0, 100), 2);
+  DataConfig config;
+  config.train = {folder / "out"};
+  EXPECT_EQ(error_text([&] { load(config); }),
+            "data.train: " + (folder / "out") +
+                " is not finished; start `data prepare` again with the same arguments");
+}
+
 TEST(TokenSourceErrors, DamagedData) {
   const TempDir folder;
   DataConfig config;

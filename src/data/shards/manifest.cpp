@@ -142,6 +142,15 @@ bool is_prepared(const std::string& folder) {
   return std::filesystem::is_regular_file(manifest_file(folder), ignored);
 }
 
+void require_finished(const std::string& folder, std::string_view key) {
+  std::error_code ignored;
+  const bool begun =
+      std::filesystem::is_directory(fmt::format("{}/{}", folder, kSpoolFolder), ignored);
+  require(!begun || is_prepared(folder),
+          "{}: {} is not finished; start `data prepare` again with the same arguments", key,
+          folder);
+}
+
 std::string write_manifest(const Manifest& manifest) {
   return to_json(JsonObject{{"format", std::string(kFormat)},
                             {"version", kVersion},

@@ -49,6 +49,10 @@ struct Manifest {
 std::string manifest_file(const std::string& folder);
 // Whether the folder was made by `data prepare` and is finished.
 bool is_prepared(const std::string& folder);
+// Throws when the folder is one that `data prepare` has begun and not finished.
+void require_finished(const std::string& folder, std::string_view key);
+
+inline constexpr std::string_view kSpoolFolder = ".spool";
 
 std::string write_manifest(const Manifest& manifest);
 // Throws twill::Error: `dir/manifest.json: "train" is missing`.

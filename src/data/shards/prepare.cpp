@@ -44,7 +44,7 @@ class Preparation {
       : options_(options),
         tokenizer_(tokenizer),
         report_(progress),
-        spool_(options.out + "/.spool"),
+        spool_(fmt::format("{}/{}", options.out, kSpoolFolder)),
         width_(token_width(tokenizer.vocab_size())) {
     manifest_.arguments = arguments_of(options, tokenizer);
     manifest_.document_token = document_token(tokenizer).value_or(-1);

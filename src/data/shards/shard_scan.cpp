@@ -52,6 +52,7 @@ ShardScan scan_shard(const TokenShard& shard) {
   }
   const char* behind = data.data() + data.size();
   hasher.add(behind, static_cast<std::size_t>(file.data() + file.size() - behind));
+  shard.release();
   if (data.empty()) return {.smallest = 0, .largest = -1, .hash = hasher.value()};
   require(ends.largest <= static_cast<std::uint64_t>(shard.layout().max_id),
           "{}: a token id is negative or larger than {}", shard.path(), shard.layout().max_id);

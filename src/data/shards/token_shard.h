@@ -38,6 +38,7 @@ class TokenShard {
   // Where documents begin, in tokens; empty when the format does not say.
   const std::optional<std::vector<std::int64_t>>& document_starts() const { return documents_; }
   std::string_view file_bytes() const { return file_->bytes(); }
+  void release() const { file_->release(); }
   // The tokens alone.
   std::string_view data() const;
 
@@ -60,7 +61,7 @@ struct ShardScan {
   std::uint64_t hash = 0;  // XXH3 of the whole file
 };
 
-// Reads the whole file once. Throws when it holds an id that its type cannot mean (a negative one).
+// Reads the whole file once, and keeps nothing of it in memory. Throws when it holds an id that its type cannot mean (a negative one).
 ShardScan scan_shard(const TokenShard& shard);
 // The same for many, on `threads` threads (0: all cores).
 std::vector<ShardScan> scan_shards(std::span<const std::shared_ptr<const TokenShard>> shards,
