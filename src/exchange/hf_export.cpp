@@ -111,7 +111,7 @@ class Exporter {
       weight_map_.emplace_back(tensor.name, name);
       total_bytes_ += bytes_of(tensor, options_.dtype);
     }
-    write_safetensors(folder_ + "/" + name, produced, {{"format", "pt"}});
+    stream_safetensors(folder_ + "/" + name, produced, {{"format", "pt"}});
   }
 
   ConstView value_of(const Placement& placement) {

@@ -41,8 +41,8 @@ struct ProducedTensor {
 };
 
 // The same for models that are transformed on their way out: one tensor in memory at a time.
-void write_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
-                       std::map<std::string, std::string> metadata);
+void stream_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
+                        std::map<std::string, std::string> metadata);
 
 // One tensor as the header describes it.
 struct TensorInfo {

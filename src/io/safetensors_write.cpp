@@ -85,8 +85,8 @@ class HashingWriter {
 
 }  // namespace
 
-void write_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
-                       std::map<std::string, std::string> metadata) {
+void stream_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
+                        std::map<std::string, std::string> metadata) {
   metadata[std::string(kChecksumKey)] = kNoDigits;
   const HeaderText header = make_header(tensors, metadata);
   const std::uint64_t header_bytes = header.json.size();
@@ -113,7 +113,7 @@ void write_safetensors(const std::string& path, std::span<const TensorEntry> ten
   for (const TensorEntry& tensor : tensors)
     produced.push_back({tensor.name, tensor.view.dtype(), tensor.view.shape(),
                         [view = tensor.view] { return view; }});
-  write_safetensors(path, produced, std::move(metadata));
+  stream_safetensors(path, produced, std::move(metadata));
 }
 
 }  // namespace twill

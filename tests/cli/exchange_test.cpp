@@ -1,0 +1,92 @@
+// SPDX-License-Identifier: Apache-2.0
+// twill export, import and verify, from outside.
+#include <algorithm>
+#include <limits>
+
+#include <gtest/gtest.h>
+
+#include "cli/process.h"
+#include "io/json_value.h"
+#include "io/safetensors.h"
+#include "io/temp_dir.h"
+#include "train/tiny_run.h"
+
+namespace twill {
+namespace {
+
+class ExchangeCommand : public testing::Test {
+ protected:
+  ProcessResult twill(const std::vector<std::string>& arguments) const {
+    return run_twill(arguments, {.folder = dir_.path()});
+  }
+  void expect_done(const std::vector<std::string>& arguments, const std::string& part) const {
+    const ProcessResult result = twill(arguments);
+    EXPECT_EQ(result.exit_code, 0) << result.err;
+    EXPECT_NE(result.out.find(part), std::string::npos)
+        << "expected: " << part << "\ngot: " << result.out;
+  }
+  void expect_refused(const std::vector<std::string>& arguments, const std::string& part) const {
+    const ProcessResult result = twill(arguments);
+    EXPECT_EQ(result.exit_code, 2);
+    EXPECT_NE(result.err.find(part), std::string::npos)
+        << "expected: " << part << "\ngot: " << result.err;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+  }
+  TempDir dir_;
+};
+
+TEST_F(ExchangeCommand, ExportImportVerify) {
+  std::vector<std::string> words{"train"};
+  for (const std::string& setting : tiny_settings({"run.name=first"})) words.push_back(setting);
+  ASSERT_EQ(twill(words).exit_code, 0);
+  expect_done({"export", "first", "--to", "hf", "out"},
+              "AutoModelForCausalLM.from_pretrained(\"out\")");
+  expect_done({"export", "first", "out", "--dtype", "bf16"}, "wrote       out/model.safetensors");
+  expect_done({"export", "first", "shards", "--max-shard-bytes", "5000"},
+              "wrote       shards/model.safetensors.index.json");
+  expect_done({"import", "shards", "--name", "second"}, "tokenizer   byte, 256 tokens");
+  expect_done({"eval", "second", "eval.windows=4"}, "val_loss");
+  expect_done({"sample", "second", "--tokens", "5"}, "\n");
+  for (const char* what : {"first", "second", "shards", "out/model.safetensors"})
+    expect_done({"verify", what}, "checksum good");
+  EXPECT_EQ(SafetensorsFile(dir_ / "out/model.safetensors").entries()[0].dtype_name, "BF16");
+  expect_refused({"train", "--resume", "second"}, "has no optimizer state to resume");
+  expect_refused({"export", "first", "runs"}, "runs is not empty and not an export of Twill's");
+  expect_refused({"import", "nowhere"}, "nowhere");
+  expect_refused({"verify", "nowhere"}, "nowhere");
+  expect_refused({"export", "nowhere", "x"}, "no model named nowhere");
+  dir_.write("model.pt", "PK\x03\x04");
+  expect_refused({"import", "model.pt"}, "a pickled file can run any code");
+}
+
+TEST_F(ExchangeCommand, VerifyNamesPatterns) {
+  std::vector<float> half(64), dense(64, 1.0f);
+  for (std::size_t i = 0; i < half.size(); ++i) half[i] = i % 4 < 2 ? 1.0f : 0.0f;
+  dense[3] = std::numeric_limits<float>::quiet_NaN();
+  const std::vector<TensorEntry> tensors{
+      {"h.0.mlp.c_fc.weight", view_of(half.data(), Shape{8, 8})},
+      {"layers.0.mlp.up_proj.weight", view_of(half.data(), Shape{8, 8})},
+      {"other", view_of(dense.data(), Shape{8, 8})},
+      {"vector", view_of(dense.data(), Shape{64})}};
+  write_safetensors(dir_ / "m.safetensors", tensors, {});
+  const ProcessResult result = twill({"verify", "m.safetensors", "--json", "m.json"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  for (const char* line : {"h.0.mlp.c_fc.weight          (8, 8)  F32     0.5000  2:4 along out\n",
+                           "layers.0.mlp.up_proj.weight  (8, 8)  F32     0.5000  2:4 along in\n",
+                           "other                        (8, 8)  F32     1.0000  dense\n",
+                           "other: 1 values are not finite\n",
+                           "4 tensors, 1 of them no matrices; 2 values are not finite\n"})
+    EXPECT_NE(result.out.find(line), std::string::npos) << line << "\ngot:\n" << result.out;
+  const JsonValue json = parse_json_value(content_of(dir_ / "m.json"));
+  const JsonValue& first = json.find("tensors")->array()->at(0);
+  EXPECT_EQ(*first.find("along_rows")->find("2:4"), JsonValue(true));
+  EXPECT_EQ(*first.find("input_axis"), JsonValue("rows"));
+
+  std::string bytes = content_of(dir_ / "m.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  dir_.write("m.safetensors", bytes);
+  expect_refused({"verify", "m.safetensors"}, "checksum mismatch: the file is damaged");
+}
+
+}  // namespace
+}  // namespace twill
