@@ -17,8 +17,8 @@ constexpr std::size_t kMaxShards = 512;
 void require_plain_name(const std::string& tensor, const std::string& file) {
   require(!file.empty() && file != "." && file != ".." &&
               file.find_first_of(std::string_view("/\\\0", 3)) == std::string::npos,
-          "weight_map: tensor '{}' lies in '{}', expected the name of a file beside the index",
-          tensor, file);
+          "weight_map: tensor '{}' lies in {}, expected the name of a file beside the index",
+          tensor, to_json_line(file));
 }
 
 }  // namespace

@@ -2,8 +2,10 @@
 // Hugging Face folders as others write them, and broken ones.
 #include "exchange/hf_source.h"
 
+#include <algorithm>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "base/f16.h"
