@@ -30,6 +30,9 @@ bool is_export_file(const std::string& name) {
                                          "vocab.json",
                                          "merges.txt",
                                          "vocab.txt",
+                                         "vocab.bpe",
+                                         "encoder.json",
+                                         "added_tokens.json",
                                          "tok512.bin"};
   return std::ranges::find(kNames, name) != std::end(kNames) ||
          (name.starts_with("model") && name.ends_with(".safetensors"));
