@@ -89,6 +89,26 @@ TEST_F(Safetensors, EqualStatesAreEqualBytes) {
   EXPECT_EQ(folder_.num_entries(), 2u);
 }
 
+// Any floating type as f32; a value that is stored in f64 is rounded.
+TEST_F(Safetensors, ReadsFloatingTypesAsF32) {
+  const std::vector<double> wide{1.0 / 3.0, -2.0};
+  const std::vector<Bf16> half(100'000, to_bf16(-1.25f));  // more than one piece of the reader
+  const std::vector<std::int32_t> ids{7};
+  const std::vector<TensorEntry> entries{{"wide", view_of(wide.data(), Shape{2})},
+                                         {"half", view_of(half.data(), Shape{100'000})},
+                                         {"ids", view_of(ids.data(), Shape{1})}};
+  write_safetensors(folder_ / "mixed", entries, {});
+  const SafetensorsFile file(folder_ / "mixed");
+  std::vector<float> values(100'000);
+  file.read_floats("wide", values.data());
+  EXPECT_EQ(values[0], 1.0f / 3.0f);
+  EXPECT_EQ(values[1], -2.0f);
+  file.read_floats("half", values.data());
+  EXPECT_EQ(values, std::vector<float>(100'000, -1.25f));
+  EXPECT_EQ(error_text([&] { file.read_floats("ids", values.data()); }),
+            file.path() + ": tensor 'ids' is I32, expected F32, F16, BF16 or F64");
+}
+
 TEST_F(Safetensors, NoTensorsAtAll) {
   write_safetensors(folder_ / "none", {}, {});
   const SafetensorsFile file(folder_ / "none");
