@@ -6,6 +6,7 @@
 #include <system_error>
 
 #include "base/require.h"
+#include "data/corpus.h"
 #include "exchange/source_tokenizer.h"
 #include "io/toml_config.h"
 #include "train/checkpoint.h"
@@ -65,7 +66,7 @@ AnyModel find_model(const RunFolder& folder, const std::vector<std::string>& ove
   if (!overrides.empty()) require_same_model(folder.read_config().model, model.config.model);
   model.config.model = source->config();
   model.tokenizer =
-      exists(folder.tokenizer_dir()) ? folder.tokenizer_dir() : model.config.data.tokenizer;
+      exists(folder.tokenizer_dir()) ? folder.tokenizer_dir() : data_tokenizer(model.config.data);
   model.source = std::move(source);
   return model;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/import_model.h"
 
-#include <filesystem>
 #include <memory>
 #include <utility>
 
@@ -16,19 +15,6 @@
 #include "train/run_folder.h"
 
 namespace twill {
-namespace {
-
-// "byte" needs no files.
-void write_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer) {
-  const std::vector<TokenizerFile> files = tokenizer.files();
-  if (files.empty()) return;
-  create_directories(folder.tokenizer_dir());
-  for (const TokenizerFile& file : files)
-    write_file(folder.tokenizer_dir() + "/" + file.name, file.content);
-}
-
-}  // namespace
-
 ImportReport import_model(const ImportRequest& request) {
   AnyModel any{.source = open_model_source(request.source), .config = {}, .tokenizer = {}};
   const ModelConfig& model = any.source->config();
@@ -47,7 +33,7 @@ ImportReport import_model(const ImportRequest& request) {
   config.run = {.name = request.name, .dir = request.runs_dir};
   config.model = model;
   const RunFolder folder = RunFolder::create(config);
-  write_tokenizer(folder, *tokenizer);
+  save_run_tokenizer(folder, *tokenizer);
   config.run.name = folder.name();
   config.data.tokenizer = tokenizer->files().empty() ? "byte" : folder.tokenizer_dir();
   save_imported(folder.checkpoints(), builder, model, request.source);
