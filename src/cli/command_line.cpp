@@ -116,7 +116,7 @@ void describe_use(CommandLine& line) {
   eval->add_option("RUN", line.eval.run, "a run (name or path), or a Hugging Face folder")
       ->required();
   eval->add_option("overrides", line.eval.overrides, "key=value ...")->option_text(" ");
-  eval->add_option("--tasks", line.eval.tasks, "task names or JSON Lines files, with commas")
+  eval->add_option("--tasks", line.eval.tasks, "task names, all, or JSON Lines files, with commas")
       ->delimiter(',')
       ->expected(1);
   eval->add_option("--text", line.eval.texts, "loss and bits per byte on this text")->expected(1);
@@ -125,6 +125,7 @@ void describe_use(CommandLine& line) {
       ->check(CLI::NonNegativeNumber)
       ->capture_default_str();
   eval->add_option("--json", line.eval.json, "also write the results to this file");
+  eval->add_option("--details", line.eval.details, "write one JSON line per example to this file");
 }
 
 void describe_text(CommandLine& line) {

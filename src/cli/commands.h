@@ -40,6 +40,7 @@ struct EvalCommand {
   std::string data_dir;                // where the files of named tasks lie
   std::int64_t limit = 0;              // examples per task; 0: all
   std::string json;                    // file to write, may be empty
+  std::string details;                 // file of JSON Lines, one per example, may be empty
 };
 int run_eval(const EvalCommand& command);
 

@@ -5,39 +5,102 @@
 
 #include "base/require.h"
 #include "cli/commands.h"
-#include "data/tokenizer.h"
-#include "io/toml_config.h"
+#include "cli/eval_report.h"
+#include "io/atomic_file.h"
+#include "io/byte_source.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
 #include "train/trained_model.h"
 
 namespace twill::cli {
-
 namespace {
 
-// The run's config with the caller's pairs; the weights are what they are, so the model may not change.
-RunConfig eval_config(const RunFolder& folder, const std::vector<std::string>& overrides) {
-  const std::int64_t vocab =
-      open_run_tokenizer(folder, folder.read_config(overrides))->vocab_size();
-  RunConfig saved = resolved(folder.read_config(), vocab);
-  RunConfig wanted = resolved(folder.read_config(overrides), vocab);
-  for (const FieldDifference& difference : differences(saved.model, wanted.model))
-    fail("model.{} = {} cannot be changed: the run was trained with {}", difference.key,
-         difference.wanted, difference.saved);
-  return wanted;
+// A task and the file it is read from.
+struct Work {
+  Task task;
+  std::string file;
+};
+
+bool names_a_file(const std::string& word) { return word.find(".jsonl") != std::string::npos; }
+
+// Every named task whose file is there.
+std::vector<Work> all_tasks(const std::string& folder) {
+  std::vector<Work> work;
+  for (const Task& task : known_tasks()) {
+    if (const auto file = find_task_file(task, folder)) {
+      work.push_back({task, *file});
+    } else {
+      fmt::print("{}: no file in {}, left out\n", task.name, folder);
+    }
+  }
+  require(!work.empty(), "{}: no file of any known task, such as hellaswag*.jsonl", folder);
+  return work;
+}
+
+// Files are looked for before the model is opened: a wrong name should not cost a minute.
+std::vector<Work> work_of(const EvalCommand& command) {
+  std::vector<Work> work;
+  for (const std::string& word : command.tasks) {
+    if (names_a_file(word)) {
+      work.push_back({task_of_file(word), word});
+      continue;
+    }
+    if (word != "all") task_named(word);
+    require(!command.data_dir.empty(), "--tasks {} needs --data DIR, the folder with its file",
+            word);
+    if (word == "all") {
+      for (Work& one : all_tasks(command.data_dir)) work.push_back(std::move(one));
+    } else {
+      work.push_back({task_named(word), require_task_file(task_named(word), command.data_dir)});
+    }
+  }
+  return work;
+}
+
+// What a run has been validated on while it was trained.
+void evaluate_validation(const EvalCommand& command) {
+  require(command.json.empty() && command.details.empty(),
+          "--json and --details belong to --tasks and --text");
+  const auto model =
+      open_trained_model(command.run, runs_dir("", command.overrides), 0, command.overrides);
+  require(model->source().format() == "Twill",
+          "{} is no run of ours and has no validation text: add --text FILE or --tasks NAME",
+          command.run);
+  const Evaluation result = evaluate(*model, model->config());
+  fmt::print("checkpoint     {}\nstep           {}\ntokens         {}\nval_loss       {:.6f}\n",
+             model->checkpoint(), step_of(model->checkpoint()), result.tokens, result.loss);
+  fmt::print("perplexity     {:.4f}\nbits per byte  {:.4f}\n", std::exp(result.loss),
+             result.bits_per_byte);
+}
+
+EvalReport run_all(const EvalCommand& command, const std::vector<Work>& work) {
+  const auto model =
+      open_trained_model(command.run, runs_dir("", command.overrides), 0, command.overrides);
+  LikelihoodScorer scorer(model->context(), model->model(), model->config().train.micro_batch);
+  EvalProgressLine progress;
+  EvalReport report{.model = model->checkpoint()};
+  for (const std::string& path : command.texts) {
+    const std::string text = read_all(*open_byte_source(path));
+    require(!text.empty(), "{}: the text is empty, there is nothing to predict", path);
+    report.texts.push_back({path, text_loss(scorer, model->tokenizer(), text, progress.of(path))});
+  }
+  for (const Work& one : work)
+    report.tasks.push_back(run_task(scorer, model->tokenizer(), one.task, one.file, command.limit,
+                                    progress.of(one.task.name)));
+  return report;
 }
 
 }  // namespace
 
 int run_eval(const EvalCommand& command) {
-  const RunFolder folder = RunFolder::open(command.run, runs_dir("", command.overrides));
-  const RunConfig config = eval_config(folder, command.overrides);
-  TrainedModel model(folder, config, config.train.micro_batch);
-  const Evaluation result = evaluate(model, config);
-  fmt::print("checkpoint     {}\nstep           {}\ntokens         {}\nval_loss       {:.6f}\n",
-             model.checkpoint(), step_of(model.checkpoint()), result.tokens, result.loss);
-  fmt::print("perplexity     {:.4f}\nbits per byte  {:.4f}\n", std::exp(result.loss),
-             result.bits_per_byte);
+  if (command.tasks.empty() && command.texts.empty()) {
+    evaluate_validation(command);
+    return kDone;
+  }
+  const EvalReport report = run_all(command, work_of(command));
+  fmt::print("{}", table_of(report));
+  if (!command.json.empty()) write_file(command.json, json_of(report));
+  if (!command.details.empty()) write_file(command.details, details_of(report));
   return kDone;
 }
 

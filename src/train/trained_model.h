@@ -18,8 +18,7 @@ namespace twill {
 class TrainedModel {
  public:
   // `max_batch` is the most sequences a pass will have; 0 takes config.train.micro_batch, and 1 also
-  // gives the model a cache for decoding. The
-  // longest is config.sequence().
+  // gives the model a cache for decoding. The longest is config.sequence().
   TrainedModel(AnyModel model, std::int64_t max_batch);
   // `config` is the run's.
   TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch);

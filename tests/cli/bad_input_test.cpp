@@ -109,8 +109,8 @@ TEST_F(BadInput, ExistingRun) {
 }
 
 TEST_F(BadInput, NoSuchRun) {
-  expect_line(twill({"sample", "ghost"}), "no run named ghost");
-  expect_line(twill({"eval", "ghost"}), "no run named ghost");
+  expect_line(twill({"sample", "ghost"}), "no model named ghost");
+  expect_line(twill({"eval", "ghost"}), "no model named ghost");
   expect_line(twill({"train", "--resume", "ghost"}), "no run named ghost");
 }
 
