@@ -19,8 +19,8 @@ struct NamedTextLoss {
 
 struct EvalReport {
   std::string model;
-  std::vector<NamedTextLoss> texts;
-  std::vector<TaskResult> tasks;
+  std::vector<NamedTextLoss> texts = {};
+  std::vector<TaskResult> tasks = {};
 };
 
 // A table: what, how many, which number, its value and its standard error.

@@ -29,8 +29,8 @@ struct ExampleResult {
 struct TaskResult {
   std::string task;
   std::string file;
-  std::vector<Metric> metrics;
-  std::vector<ExampleResult> examples;
+  std::vector<Metric> metrics = {};
+  std::vector<ExampleResult> examples = {};
 };
 
 // At most `limit` examples; 0 takes all. Throws twill::Error for a bad file, or a choice that is

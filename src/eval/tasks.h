@@ -24,7 +24,7 @@ enum class TaskKind {
 struct Task {
   std::string name;
   TaskKind kind = TaskKind::kChoices;
-  std::string stem;  // its file in a folder is <stem>*.jsonl, plain or .xz, .gz, .zst
+  std::string stem = {};  // its file in a folder is <stem>*.jsonl, plain or .xz, .gz, .zst
   std::string before = {};
   std::string after = {};
   bool normalised = true;  // also reports acc_norm
@@ -47,8 +47,8 @@ Task task_of_file(const std::string& path);
 // One question: pairs of context and continuation, and which one is right.
 struct TaskExample {
   std::int64_t line = 0;
-  std::vector<std::pair<std::string, std::string>> pairs;
-  std::vector<std::int64_t> bytes;  // of each choice as the file has it, without the space
+  std::vector<std::pair<std::string, std::string>> pairs = {};
+  std::vector<std::int64_t> bytes = {};  // of each choice as the file has it, without the space
   std::int64_t label = 0;
 };
 
