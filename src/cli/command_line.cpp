@@ -118,8 +118,8 @@ void describe_use(CommandLine& line) {
   eval->add_option("overrides", line.eval.overrides, "key=value ...")->option_text(" ");
   eval->add_option("--tasks", line.eval.tasks, "task names, all, or JSON Lines files, with commas")
       ->delimiter(',')
-      ->expected(1);
-  eval->add_option("--text", line.eval.texts, "loss and bits per byte on this text")->expected(1);
+      ->allow_extra_args(false);
+  eval->add_option("--text", line.eval.texts, "loss and bits per byte on this text")->allow_extra_args(false);
   eval->add_option("--data", line.eval.data_dir, "folder with the files of the named tasks");
   eval->add_option("--limit", line.eval.limit, "examples per task; 0: all")
       ->check(CLI::NonNegativeNumber)

@@ -34,8 +34,7 @@ Likelihood sum_of(std::span<const TokenScore> scores) {
     result.greedy = result.greedy && score.greedy;
   }
   require(std::isfinite(result.log_likelihood),
-          "the model's loss is {}: it has diverged, or its weights are damaged",
-          -result.log_likelihood);
+          "the model's loss is not a finite number: it has diverged, or its weights are damaged");
   return result;
 }
 

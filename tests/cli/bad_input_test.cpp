@@ -118,7 +118,7 @@ TEST_F(BadInput, EvalOfAnotherModel) {
   ASSERT_EQ(train({"run.name=r", "train.steps=1"}).exit_code, 0);
   expect_line(twill({"eval", "r", "model.width=32"}), "model.width = 32 cannot be changed");
   expect_line(twill({"eval", "r", "train.sequence=64"}),
-              "train.sequence = 64 is longer than model.context = 16");
+              "train.sequence = 64 is longer than the model's context of 16");
 }
 
 class BadCheckpoint : public BadInput {

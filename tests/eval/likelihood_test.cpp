@@ -125,7 +125,7 @@ TEST(LikelihoodScorer, RefusesABrokenModel) {
   SmallModel small(1);
   small.builder.parameters()[0].value.as<float>()['a' * 8] = std::nanf("");
   expect_error([&] { small.scorer.run(std::vector{LikelihoodRequest{{'a', 'b'}, 1}}); },
-               "the model's loss is nan");
+               "the model's loss is not a finite number");
 }
 
 // Context 4, prefix 9: every token once; the last window reaches back to be full.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "eval/run_task.h"
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 

@@ -2,6 +2,7 @@
 // A model of bytes with random weights, and the slow way to ask it.
 #pragma once
 
+#include <algorithm>
 #include <cmath>
 #include <memory>
 #include <span>
