@@ -104,7 +104,9 @@ RunConfig started_from(const AnyModel& model, RunConfig config) {
               "model keys out",
               set.key, set.wanted, other.saved);
   config.model = source;
-  if (config.data.tokenizer == "auto" && !model.tokenizer.empty())
+  // Texts have no tokenizer of their own; prepared shards do, and it must fit the model.
+  if (config.data.tokenizer == "auto" && data_tokenizer(config.data) == "byte" &&
+      !model.tokenizer.empty())
     config.data.tokenizer = model.tokenizer;
   return config;
 }

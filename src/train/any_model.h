@@ -34,7 +34,7 @@ std::unique_ptr<Tokenizer> open_model_tokenizer(const AnyModel& model);
 
 // A new run that starts from another model: the model keys of `config` become the source's, except
 // dropout and the initial weights; keys that the user set must agree. data.tokenizer, if left at
-// "auto", becomes the source's.
+// "auto" over plain texts, becomes the source's.
 RunConfig started_from(const AnyModel& model, RunConfig config);
 
 }  // namespace twill
