@@ -21,7 +21,12 @@ JsonValue number_or_null(double value) {
 
 std::string row(const std::string& what, std::int64_t count, const std::string& metric,
                 const std::string& value, const std::string& error) {
-  return fmt::format("{:<24} {:>9}  {:<14} {:>10}  {}\n", what, count, metric, value, error);
+  return fmt::format("{:<24} {:>9}  {:<14} {:>10}{}\n", what, count, metric, value, error);
+}
+
+// Four decimals, but the perplexity of a bad model may have twenty digits in front of them.
+std::string decimals(double value) {
+  return value < 1e6 ? fmt::format("{:.4f}", value) : fmt::format("{:.3e}", value);
 }
 
 std::string text_rows(const NamedTextLoss& text) {
@@ -33,11 +38,12 @@ std::string text_rows(const NamedTextLoss& text) {
 
 std::string task_rows(const TaskResult& task) {
   std::string rows;
-  for (const Metric& metric : task.metrics)
-    rows += row(
-        rows.empty() ? task.task : "", static_cast<std::int64_t>(task.examples.size()), metric.name,
-        fmt::format("{:.4f}", metric.value),
-        std::isfinite(metric.standard_error) ? fmt::format("± {:.4f}", metric.standard_error) : "");
+  for (const Metric& metric : task.metrics) {
+    const double error = metric.standard_error;
+    rows += row(rows.empty() ? task.task : "", static_cast<std::int64_t>(task.examples.size()),
+                metric.name, decimals(metric.value),
+                std::isfinite(error) ? "  ± " + decimals(error) : "");
+  }
   return rows;
 }
 

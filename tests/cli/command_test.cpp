@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The commands and their exit codes, from outside.
+#include <algorithm>
 #include <csignal>
 #include <filesystem>
 #include <regex>
@@ -57,6 +58,38 @@ TEST_F(Command, TrainsEvaluatesAndSamples) {
   EXPECT_TRUE(sampled.out.starts_with("Once"));
   EXPECT_EQ(sampled.out.size(), 4u + 30u + 1u);
   EXPECT_EQ(twill(words).out, sampled.out) << "the same seed writes the same text";
+}
+
+TEST_F(Command, EvaluatesTextsAndTasks) {
+  ASSERT_EQ(twill(train({"train.steps=1"})).exit_code, 0);
+  dir_.write("a.txt", "Some text, longer than the context.");
+  dir_.write("q.jsonl", "{\"query\": \"A\", \"choices\": [\"b\", \"cd\"], \"label\": 1}\n");
+  dir_.write("data/lambada_x.jsonl", "{\"text\": \"one two\"}\n{\"text\": \"a b\"}\n");
+  const ProcessResult result =
+      twill({"eval", "gpt-001", "--text", "a.txt", "--text", "a.txt", "--tasks", "q.jsonl,lambada",
+             "--data", "data", "--json", "out.json", "--details", "lines.jsonl"});
+  EXPECT_EQ(result.exit_code, 0) << result.err;
+  expect_contains(result.out, "bits per byte");
+  expect_contains(result.out, "acc_norm");
+  expect_contains(result.out, "perplexity");
+  const std::string json = content_of(dir_ / "out.json"), lines = content_of(dir_ / "lines.jsonl");
+  expect_contains(json, "\"task\": \"lambada\"");
+  expect_contains(json, "\"bytes\": 35");
+  expect_contains(lines, "\"label\": 1");
+  EXPECT_EQ(std::ranges::count(lines, '\n'), 3);
+}
+
+TEST_F(Command, EvalSaysWhatItMisses) {
+  ASSERT_EQ(twill(train({"train.steps=1"})).exit_code, 0);
+  expect_contains(twill({"eval", "gpt-001", "--tasks", "piqa"}).err,
+                  "--tasks piqa needs --data DIR, the folder with its file");
+  expect_contains(twill({"eval", "gpt-001", "--tasks", "all", "--data", "."}).err,
+                  "no file of any known task");
+  expect_contains(twill({"eval", "gpt-001", "--json", "x"}).err,
+                  "--json and --details belong to --tasks and --text");
+  dir_.write("empty.txt", "");
+  expect_contains(twill({"eval", "gpt-001", "--text", "empty.txt"}).err,
+                  "empty.txt: the text is empty");
 }
 
 // The evaluation of a finished run is the last line of its metrics, to the digit.

@@ -24,7 +24,7 @@ TEST(WhiteSpace, IsWhatPythonSays) {
   EXPECT_EQ(without_trailing_space(" a b \t\n\x1f"), " a b");
   EXPECT_EQ(without_trailing_space("a\xc2\xa0\xe3\x80\x80 "), "a");
   EXPECT_EQ(without_trailing_space("a\xe2\x80\x8b"), "a\xe2\x80\x8b");  // zero width: no space
-  EXPECT_EQ(without_trailing_space("a\xa0"), "a\xa0");                 // half a character
+  EXPECT_EQ(without_trailing_space("a\xa0"), "a\xa0");                  // half a character
   EXPECT_EQ(stripped(" \n x y\xe2\x80\xa8"), "x y");
   EXPECT_EQ(stripped(" \t "), "");
 }
@@ -124,8 +124,11 @@ TEST(LikelihoodScorer, BatchesChangeNothing) {
 TEST(LikelihoodScorer, RefusesABrokenModel) {
   SmallModel small(1);
   small.builder.parameters()[0].value.as<float>()['a' * 8] = std::nanf("");
-  expect_error([&] { small.scorer.run(std::vector{LikelihoodRequest{{'a', 'b'}, 1}}); },
-               "the model's loss is not a finite number");
+  expect_error(
+      [&] {
+        small.scorer.run(std::vector{LikelihoodRequest{{'a', 'b'}, 1}});
+      },
+      "the model's loss is not a finite number");
 }
 
 // Context 4, prefix 9: every token once; the last window reaches back to be full.

@@ -76,8 +76,8 @@ TEST_F(RunTask, TakesTheFirstOfEquals) {
 }
 
 TEST_F(RunTask, ScoresWhatFollowsTheBlank) {
-  const TaskResult got =
-      run(task_named("winogrande"), R"({"query": "So _ ran.", "choices": ["Al", "Bo"], "label": 1})");
+  const TaskResult got = run(task_named("winogrande"),
+                             R"({"query": "So _ ran.", "choices": ["Al", "Bo"], "label": 1})");
   ASSERT_EQ(got.metrics.size(), 1u);
   EXPECT_NEAR(got.examples[0].likelihoods[0].log_likelihood, naive("So Al", " ran."),
               likelihood_tolerance(5));
@@ -87,7 +87,8 @@ TEST_F(RunTask, ScoresWhatFollowsTheBlank) {
 }
 
 TEST_F(RunTask, GuessesLastWords) {
-  const TaskResult got = run(task_named("lambada"), "{\"text\": \"one two\"}\n{\"text\": \"a b\"}\n");
+  const TaskResult got =
+      run(task_named("lambada"), "{\"text\": \"one two\"}\n{\"text\": \"a b\"}\n");
   const double first = naive("one", " two"), second = naive("a", " b");
   EXPECT_EQ(got.metrics[0].name, "acc");
   EXPECT_EQ(got.metrics[0].value, 0.0);
@@ -121,8 +122,8 @@ TEST(RealTasks, AreRead) {
     EXPECT_EQ(read_examples(task, file, 0).size(), counts[i]) << task.name;
   }
   const Task& task = task_named("winogrande");
-  const TaskResult result = run_task(small.scorer, ByteTokenizer(), task,
-                                     require_task_file(task, folder), /*limit=*/8);
+  const TaskResult result =
+      run_task(small.scorer, ByteTokenizer(), task, require_task_file(task, folder), /*limit=*/8);
   EXPECT_EQ(result.examples.size(), 8u);
 }
 

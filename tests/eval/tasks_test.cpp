@@ -16,8 +16,8 @@ TaskExample example_of(std::string_view task, std::string_view line) {
 }
 
 TEST(TaskLine, HoldsChoicesOrText) {
-  const TaskLine line = parse_task_line(
-      R"({"query": "Q", "choices": ["a", "é"], "label": 1, "more": [1]})");
+  const TaskLine line =
+      parse_task_line(R"({"query": "Q", "choices": ["a", "é"], "label": 1, "more": [1]})");
   EXPECT_EQ(line.query, "Q");
   EXPECT_EQ(line.choices, (std::vector<std::string>{"a", "é"}));
   EXPECT_EQ(line.label, 1);
@@ -33,7 +33,8 @@ TEST(TaskLine, RefusesBadLines) {
   refused(R"({"choices": ["a", "b"], "label": 0})", "key 'query' is missing");
   refused(R"({"query": "q", "label": 0})", "key 'choices' is missing");
   refused(R"({"query": "q", "choices": ["a", "b"]})", "key 'label' is missing");
-  refused(R"({"query": 3, "choices": ["a", "b"], "label": 0})", "'query' must be text, got a number");
+  refused(R"({"query": 3, "choices": ["a", "b"], "label": 0})",
+          "'query' must be text, got a number");
   refused(R"({"query": "", "choices": ["a", "b"], "label": 0})", "'query' is empty");
   refused(R"({"query": "q", "choices": "ab", "label": 0})", "'choices' must be a list, got text");
   refused(R"({"query": "q", "choices": ["a"], "label": 0})", "'choices' has 1 entries");
