@@ -85,6 +85,14 @@ void StreamEncoder::encode(std::string_view text, std::vector<std::int32_t>& ids
   has_begun_ = true;
 }
 
+StreamDecoder::StreamDecoder(const Tokenizer& tokenizer, std::span<const std::int32_t> context)
+    : tokenizer_(&tokenizer) {
+  const auto last =
+      context.last(std::min<std::size_t>(context.size(), 16));  // forget() is quadratic
+  ids_.assign(last.begin(), last.end());
+  forget();
+}
+
 std::string StreamDecoder::push(std::int32_t id) {
   const std::string before = tokenizer_->decode(ids_);
   ids_.push_back(id);

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <memory>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -56,7 +57,8 @@ class StreamEncoder {
 // Ids to text, one at a time, in whole characters: what a terminal can show.
 class StreamDecoder {
  public:
-  explicit StreamDecoder(const Tokenizer& tokenizer) : tokenizer_(&tokenizer) {}
+  // `context` stands in front and is not given out: LLaMA writes a space differently behind it.
+  explicit StreamDecoder(const Tokenizer& tokenizer, std::span<const std::int32_t> context = {});
 
   // The text that is complete now; may be empty.
   std::string push(std::int32_t id);

@@ -9,6 +9,7 @@
 
 #include "base/require.h"
 #include "base/rng.h"
+#include "data/parallel_encode.h"
 #include "models/decoding.h"
 
 namespace twill {
@@ -104,18 +105,22 @@ void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
             const std::function<bool(std::string_view)>& emit) {
   const auto vocab =
       static_cast<std::size_t>(std::min(tokenizer.vocab_size(), model.config().vocab));
+  const Ids prompt_tokens = prompt_ids(tokenizer, prompt);
   DecodingState state(context, model);
+  StreamDecoder text(tokenizer, prompt_tokens);
   ConstView logits;
   std::int32_t id = 0;
   for (std::int64_t index = 0; index < options.tokens; ++index) {
-    logits = index == 0 ? state.prefill(prompt_ids(tokenizer, prompt)) : state.decode_next(id);
+    logits = index == 0 ? state.prefill(prompt_tokens) : state.decode_next(id);
     const Philox4 bits =
         random_bits(options.seed, Purpose::kSample, 0, static_cast<std::uint64_t>(index));
     id = draw_token(std::span(logits.as<float>(), vocab), options,
                     static_cast<double>(unit_float(bits[0])));
-    if (id == tokenizer.end_of_text()) return;
-    if (!emit(tokenizer.decode(std::span(&id, 1)))) return;
+    if (id == tokenizer.end_of_text()) break;
+    if (!emit(text.push(id))) return;
   }
+  const std::string rest = text.flush();
+  if (!rest.empty()) emit(rest);
 }
 
 }  // namespace twill

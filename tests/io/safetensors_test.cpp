@@ -110,7 +110,7 @@ TEST_F(Safetensors, ReadsFloatingTypesAsF32) {
 }
 
 TEST_F(Safetensors, NoTensorsAtAll) {
-  write_safetensors(folder_ / "none", {}, {});
+  write_safetensors(folder_ / "none", std::span<const TensorEntry>{}, {});
   const SafetensorsFile file(folder_ / "none");
   EXPECT_TRUE(file.names().empty());
   EXPECT_TRUE(file.verify_checksum());

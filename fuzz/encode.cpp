@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// Any bytes as text, with a small byte-level BPE: the ids give the bytes back, and a cut that the
+// tokenizer names changes nothing.
+#include <memory>
+#include <vector>
+
+#include "data/tokenizers/train_bpe.h"
+#include "target.h"
+
+namespace {
+
+std::unique_ptr<twill::Tokenizer> small_tokenizer() {
+  const std::vector<twill::WordCount> words = {{" the", 9},    {" there", 5}, {"then", 4},
+                                               {"\n\n", 3},    {" 1999", 3},  {"'s", 3},
+                                               {"\xc3\xa9", 3}};
+  return twill::train_bpe(words, {.vocab = 280, .min_count = 2});
+}
+
+}  // namespace
+
+TWILL_FUZZ(bytes) {
+  static const std::unique_ptr<twill::Tokenizer> tokenizer = small_tokenizer();
+  const std::vector<std::int32_t> ids = tokenizer->encode(bytes);
+  if (tokenizer->decode(ids) != bytes) __builtin_trap();
+  const std::size_t cut = tokenizer->find_cut(bytes, bytes.size() / 2);
+  std::vector<std::int32_t> parts = tokenizer->encode(bytes.substr(0, cut));
+  const std::vector<std::int32_t> rest = tokenizer->encode(bytes.substr(cut));
+  parts.insert(parts.end(), rest.begin(), rest.end());
+  if (parts != ids) __builtin_trap();
+}
