@@ -56,7 +56,9 @@ TEST(TokenizerJson, RefusesBadParts) {
       byte_level(plain, "[]",
                  R"({"type":"Sequence","pretokenizers":[{"type":"ByteLevel"},{"type":"Nope"}]})"),
       "a pre-tokenizer of type Nope beside ByteLevel is not supported");
-  refused(byte_level(plain, "[]", R"({"type":"Whitespace"})"), "must mark its spaces once");
+  refused(byte_level(plain, "[]", R"({"type":"Whitespace"})"),
+          "a pre-tokenizer of type Whitespace is not supported");
+  refused(byte_level(plain, "[]", "null"), "must mark its spaces once");
 }
 
 TEST(TokenizerJson, HolesInTheIdsAreAllowed) {

@@ -3,6 +3,7 @@
 #include <cstring>
 #include <filesystem>
 
+#include <fmt/format.h>
 #include <gtest/gtest.h>
 
 #include "data/tokenizer.h"
@@ -56,7 +57,7 @@ std::string own_content() {
 
 TEST(LlamaBpe, JoinsByScoreWithASpaceInFront) {
   const auto tokenizer = llama2c_tokenizer(own_content());
-  // " abc": "bc" first, then " a", and no pair makes " abc" of " a" and "bc"? It does: 266.
+  // "bc" joins before "ab", then " a", then both.
   EXPECT_EQ(tokenizer->encode("abc"), (std::vector<std::int32_t>{266}));
   EXPECT_EQ(tokenizer->encode("ab"), (std::vector<std::int32_t>{259, 263}));
   EXPECT_EQ(tokenizer->encode(""), (std::vector<std::int32_t>{}));

@@ -12,7 +12,8 @@ TEST(Utf8, EveryCodePointSurvives) {
     std::string text;
     append_utf8(text, c);
     const Utf8Char read = utf8_at(text, 0);
-    ASSERT_TRUE(read.valid && read.value == c && read.bytes == text.size()) << std::hex << c;
+    ASSERT_TRUE(read.valid && read.value == c && read.bytes == text.size())
+        << static_cast<unsigned>(c);
     ASSERT_TRUE(is_valid_utf8(text));
     ASSERT_EQ(utf8_before("x" + text, 1 + text.size()), 1u);
   }
