@@ -2,6 +2,7 @@
 // What every tokenizer read from files has in common.
 #pragma once
 
+#include <initializer_list>
 #include <optional>
 #include <string>
 #include <string_view>

@@ -3,6 +3,7 @@
 // text, and a character without a token becomes the tokens of its bytes.
 #pragma once
 
+#include <array>
 #include <memory>
 #include <string>
 #include <string_view>
