@@ -2,6 +2,7 @@
 #include "data/tokenizers/train_bpe.h"
 
 #include <algorithm>
+#include <array>
 #include <unordered_map>
 #include <utility>
 
@@ -78,8 +79,7 @@ class Trainer {
     }
     pairs_.erase(pair);
     std::ranges::sort(fresh_);
-    const auto twice = std::ranges::unique(fresh_);
-    fresh_.erase(twice.begin(), twice.end());
+    fresh_.erase(std::unique(fresh_.begin(), fresh_.end()), fresh_.end());
     for (const std::uint64_t made : fresh_) push(pairs_[made].count, made);
   }
 

@@ -27,7 +27,8 @@ class WordCache {
   bool find(std::string_view word, std::vector<std::int32_t>& ids) {
     const Key key = key_of(word);
     slot_ = &entries_[key.slot];
-    if (slot_->length != word.size() || std::memcmp(slot_->bytes.data(), word.data(), word.size()))
+    if (slot_->length != word.size() ||
+        std::memcmp(slot_->bytes.data(), word.data(), word.size()) != 0)
       return false;
     ids.insert(ids.end(), slot_->ids.begin(), slot_->ids.begin() + slot_->count);
     return true;
