@@ -145,9 +145,10 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
       else
         text = file;
     }
-  require(shards.empty() || text.empty(),
-          "{}: {} holds tokens, {} is a text; give them as two sources, [[data.source]]", key,
-          shards.front(), text);
+  if (!shards.empty())
+    require(text.empty(),
+            "{}: {} holds tokens, {} is a text; give them as two sources, [[data.source]]", key,
+            shards.front(), text);
   return shards;
 }
 
