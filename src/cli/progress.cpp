@@ -22,6 +22,8 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   step_tokens_ = config.accumulation() * config.micro_batch_tokens();
   started_ = std::chrono::steady_clock::now();
   resumed_ = facts.resumed_from;
+  const bool builtin = config.data.source.empty() && config.data.train.front() == "builtin";
+  if (builtin) example_prompt_ = " --prompt \"Tale: The \"";
   const auto count = [](std::int64_t number) { return format_count(static_cast<double>(number)); };
   print(fmt::format("run      {}{}\n", facts.folder,
                     resumed_.empty() ? "" : "  (resumed from " + resumed_ + ")"));
@@ -117,7 +119,9 @@ void ProgressView::on_end(bool interrupted) {
   if (validated_)
     print_line(fmt::format("validation loss {:.4f} -> {:.4f} in {}", first_validation_,
                            last_validation_, format_duration(seconds)));
-  print_line(fmt::format("sample more   {} sample {} --prompt \"Tale: The \"", command_name(),
+  print_line(fmt::format("sample more   {} sample {}{}", command_name(), shell_quoted(folder_),
+                         example_prompt_));
+  print_line(fmt::format("take it out   {} export {} --to hf DIR", command_name(),
                          shell_quoted(folder_)));
 }
 

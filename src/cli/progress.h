@@ -39,6 +39,7 @@ class ProgressView : public TrainingListener {
   std::string folder_;
   std::string checkpoint_;
   std::string resumed_;
+  std::string example_prompt_;  // an option for `twill sample`, where we know what fits
   std::int64_t steps_ = 0;
   std::int64_t first_step_ = 0;
   std::int64_t last_step_ = 0;

@@ -16,7 +16,7 @@
 namespace twill {
 
 // What unpacking may need for its dictionary. `xz -9` needs 65 MiB, `zstd --long=27` 128 MiB.
-inline constexpr std::size_t kMaxUnpackMemory = std::size_t{512} << 20;
+inline constexpr std::size_t kMaxUnpackMemory = std::size_t{128} << 20;
 // The longest line, and the largest document held in memory at once.
 inline constexpr std::size_t kMaxDocumentBytes = std::size_t{1} << 30;
 

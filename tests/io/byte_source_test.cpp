@@ -104,9 +104,9 @@ TEST(ByteSourceErrors, DamageIsSeen) {
 TEST(ByteSourceErrors, AHugeDictionaryIsRefused) {
   // The sizes stand in the headers: nothing of the kind is allocated here.
   expect_error([] { unpack(xz_of("a", 1536u << 20)); }, "memory: unpacking needs 1");
-  // A zstd frame: magic, descriptor without single segment, window byte 2^(10 + 20).
-  expect_error([] { unpack(std::string("\x28\xb5\x2f\xfd\x00\xa0\x01\x00\x00", 9)); },
-               "memory: unpacking needs more than the 512 MiB");
+  // A zstd frame: magic, descriptor without single segment, window byte 2^(10 + 18).
+  expect_error([] { unpack(std::string("\x28\xb5\x2f\xfd\x00\x90\x01\x00\x00", 9)); },
+               "memory: unpacking needs more than the 128 MiB");
 }
 
 TEST(ByteSourceErrors, ABombIsStoppedAtTheBound) {
