@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention; FLOPs count the visible half of the scores only. rotary on the same buffers.
+// One token over a cache: every key and value is read once.
 #include "ops/attention.h"
 
 #include <array>
 #include <cmath>
 
+#include "ops/cached_attention.h"
 #include "ops/rotary.h"
 #include "ops/support.h"
 
@@ -80,6 +82,21 @@ void turn(benchmark::State& state, const Problem& problem, int num_threads) {
       [&](const Context& context) { rotary(context, {.x = x.view(), .num_rotated = turned}); });
 }
 
+void decode(benchmark::State& state, const Problem& problem, int num_threads) {
+  const Tensor qkv = random_tensor({1, problem.H + 2 * problem.K, problem.D});
+  Tensor keys = random_tensor({problem.T, problem.K, problem.D});
+  Tensor values = random_tensor({problem.T, problem.K, problem.D});
+  Tensor out(DType::kF32, {1, problem.H, problem.D});
+  run_memory_bound(state, num_threads, 2 * problem.T * problem.K * problem.D * 4,
+                   [&](const Context& context) {
+                     cached_attention(context, {.qkv = qkv.view(),
+                                                .keys = keys.view(),
+                                                .values = values.view(),
+                                                .out = out.view(),
+                                                .past = problem.T - 1});
+                   });
+}
+
 [[maybe_unused]] const bool kRegistered = [] {
   for (const Problem& problem : kProblems) {
     const std::string name = problem.name;
@@ -88,6 +105,8 @@ void turn(benchmark::State& state, const Problem& problem, int num_threads) {
     register_bench("attention/" + name + "/backward", [=](benchmark::State& state, int threads) {
       backward(state, problem, threads);
     });
+    register_bench("cached_attention/" + name,
+                   [=](benchmark::State& state, int threads) { decode(state, problem, threads); });
   }
   register_bench("rotary/d512",
                  [](benchmark::State& state, int threads) { turn(state, kProblems[0], threads); });

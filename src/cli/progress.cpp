@@ -22,7 +22,7 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   step_tokens_ = config.accumulation() * config.micro_batch_tokens();
   started_ = std::chrono::steady_clock::now();
   resumed_ = facts.resumed_from;
-  const bool builtin = config.data.source.empty() && config.data.train.front() == "builtin";
+  const bool builtin = config.data.source.empty() && config.data.train == DataConfig().train;
   if (builtin) example_prompt_ = " --prompt \"Tale: The \"";
   const auto count = [](std::int64_t number) { return format_count(static_cast<double>(number)); };
   print(fmt::format("run      {}{}\n", facts.folder,

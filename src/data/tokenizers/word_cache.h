@@ -2,6 +2,7 @@
 // The ids of words already seen: text repeats itself.
 #pragma once
 
+#include <algorithm>
 #include <array>
 #include <cstddef>
 #include <cstdint>
@@ -40,7 +41,7 @@ class WordCache {
     slot_->length = static_cast<std::uint8_t>(word.size());
     slot_->count = static_cast<std::uint8_t>(ids.size());
     std::memcpy(slot_->bytes.data(), word.data(), word.size());
-    std::memcpy(slot_->ids.data(), ids.data(), ids.size_bytes());
+    std::ranges::copy(ids, slot_->ids.begin());
   }
 
  private:
