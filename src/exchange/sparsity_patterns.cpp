@@ -94,6 +94,8 @@ double MatrixPatterns::density() const {
 
 MatrixPatterns find_patterns(const float* values, std::int64_t rows, std::int64_t columns) {
   MatrixPatterns found{.rows = rows, .columns = columns, .along_rows = {}, .along_columns = {}};
+  // Nothing holds in no groups; and a file may claim 2^60 rows of no columns, which take no bytes.
+  if (rows == 0 || columns == 0) return found;
   Mask mask(static_cast<std::size_t>(rows * columns));
   for (std::size_t i = 0; i < mask.size(); ++i) {
     mask[i] = values[i] != 0.0f;
@@ -109,6 +111,7 @@ MatrixPatterns find_patterns(const float* values, std::int64_t rows, std::int64_
 
 std::string describe(const MatrixPatterns& found, InputAxis input) {
   const std::int64_t zeros = found.rows * found.columns - found.nonzeros;
+  if (found.rows == 0 || found.columns == 0) return "empty";
   if (found.nonzeros == 0) return "all zero";
   if (zeros == 0) return "dense";
   // A row runs along the columns' axis, which is the input of an (out, in) matrix.

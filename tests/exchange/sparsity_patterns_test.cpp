@@ -85,6 +85,13 @@ TEST(SparsityPatterns, CountsWhatIsThere) {
   nearly.at(3, 3) = 0.0f;
   EXPECT_EQ(nearly.text(), "dense (1 zeros)");
   EXPECT_EQ(find_patterns(nullptr, 0, 4).density(), 0.0);
+  // Walking 2^60 empty rows would never end.
+  for (const auto& [rows, columns] : {std::pair{std::int64_t{1} << 60, std::int64_t{0}},
+                                      std::pair{std::int64_t{0}, std::int64_t{1} << 60}}) {
+    const MatrixPatterns empty = find_patterns(nullptr, rows, columns);
+    EXPECT_FALSE(empty.along_rows.two_of_four || empty.along_columns.two_of_four);
+    EXPECT_EQ(describe(empty, InputAxis::kUnknown), "empty");
+  }
 }
 
 // Four columns of each group of M for a strip of V rows, two of them in each row.
