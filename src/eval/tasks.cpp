@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <filesystem>
 #include <memory>
+#include <system_error>
 
 #include "base/fields.h"
 #include "base/require.h"
@@ -90,18 +91,24 @@ const Task& task_named(std::string_view name) {
 }
 
 std::optional<std::string> find_task_file(const Task& task, const std::string& folder) {
-  require(std::filesystem::is_directory(folder), "{} is not a folder", folder);
+  std::error_code error;
+  const bool is_folder = std::filesystem::is_directory(folder, error);
+  require(is_folder, "{} is not a folder{}{}", folder, error ? ": " : "",
+          error ? error.message() : "");
   std::vector<std::string> found;
-  for (const auto& entry : std::filesystem::directory_iterator(folder)) {
+  const std::filesystem::directory_iterator entries(folder, error);
+  require(!error, "cannot read {}: {}", folder, error.message());
+  for (const auto& entry : entries) {
     const std::string name = entry.path().filename();
     const auto ends = [&](std::string_view ending) { return name.ends_with(ending); };
     if (name.starts_with(task.stem) && std::ranges::any_of(kEndings, ends))
       found.push_back(entry.path());
   }
   std::ranges::sort(found);
-  require(found.size() <= 1, "{}: both {} and {} could be the file of {}; keep one of them", folder,
+  if (found.empty()) return std::nullopt;
+  require(found.size() == 1, "{}: both {} and {} could be the file of {}; keep one of them", folder,
           found.front(), found.back(), task.name);
-  return found.empty() ? std::nullopt : std::optional(found.front());
+  return found.front();
 }
 
 std::string require_task_file(const Task& task, const std::string& folder) {

@@ -99,6 +99,8 @@ TEST(TaskFiles, AreFoundByTheirBeginning) {
   write_file(dir / "piqa_train.jsonl", kTwoLines);
   expect_error([&] { find_task_file(task, dir.path()); }, "could be the file of piqa; keep one");
   expect_error([&] { find_task_file(task, dir / "nowhere"); }, "is not a folder");
+  expect_error([&] { find_task_file(task, std::string(5000, 'a')); },
+               "is not a folder: File name too long");
 }
 
 TEST(TaskFiles, MayBePacked) {
