@@ -21,8 +21,8 @@ std::vector<LikelihoodRequest> requests_of(std::span<const TaskExample> examples
       requests.push_back(make_request(tokenizer, *encoder, context, continuation));
       const std::int64_t scored = requests.back().scored;
       require(scored > 0 && scored <= max_tokens,
-              "{}: line {}: '{}' has {} tokens, the model's context allows 1 to {}", file,
-              example.line, continuation, scored, max_tokens);
+              "{}: line {}: what is asked about has {} tokens, the model's context allows 1 to {}",
+              file, example.line, scored, max_tokens);
     }
   }
   return requests;

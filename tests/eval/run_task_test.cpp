@@ -105,7 +105,7 @@ TEST_F(RunTask, RefusesWhatDoesNotFit) {
   const std::string line =
       R"({"query": "q", "choices": ["a", ")" + std::string(64, 'x') + R"("], "label": 1})";
   expect_error([&] { run(task_named("piqa"), line); },
-               path_ + ": line 1: ' " + std::string(64, 'x') + "' has 65 tokens");
+               path_ + ": line 1: what is asked about has 65 tokens, the model's context allows");
 }
 
 // The real files, whole: every line is read, and a few examples are scored.
