@@ -43,7 +43,12 @@ Likelihood sum_of(std::span<const TokenScore> scores) {
 std::int32_t prefix_token(const Tokenizer& tokenizer) {
   if (const auto begin = tokenizer.begin_of_text()) return *begin;
   if (const auto end = tokenizer.end_of_text()) return *end;
-  return tokenizer.encode("\n").back();
+  const std::vector<std::int32_t> line_end = tokenizer.encode("\n");
+  require(!line_end.empty(),
+          "the tokenizer ({}) has no begin or end of text and no token for a line end: nothing can "
+          "stand in front of a text",
+          tokenizer.name());
+  return line_end.back();
 }
 
 LikelihoodRequest make_request(const Tokenizer& tokenizer, TokenEncoder& encoder,
@@ -56,7 +61,8 @@ LikelihoodRequest make_request(const Tokenizer& tokenizer, TokenEncoder& encoder
   encoder.encode(kept, context_ids);
   const std::size_t front = std::min(context_ids.size(), request.tokens.size());
   request.scored = static_cast<std::int64_t>(request.tokens.size() - front);
-  if (kept.empty() || tokenizer.begin_of_text())
+  // Characters that the tokenizer drops are no context either.
+  if (front == 0 || tokenizer.begin_of_text())
     request.tokens.insert(request.tokens.begin(), prefix_token(tokenizer));
   return request;
 }
