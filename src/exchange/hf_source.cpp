@@ -36,6 +36,8 @@ class HfSource final : public ModelSource {
   HfSource(std::string path, const std::string& config_file, SafetensorsSet tensors)
       : path_(std::move(path)), config_(read_config(config_file)), set_(std::move(tensors)) {
     match();
+    // Files of others have no checksum; one that is there must be right.
+    for (const auto& file : set_.files()) file->verify_checksum();
   }
 
   const std::string& path() const override { return path_; }

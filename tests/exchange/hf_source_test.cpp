@@ -129,6 +129,15 @@ TEST_F(HfFolder, RefusesOneNameTwice) {
   expect_refused("has 'wpe.weight' twice, with and without prefix");
 }
 
+TEST_F(HfFolder, RefusesADamagedFileOfOurs) {
+  write();
+  std::string bytes = content_of(dir_ / "model.safetensors");
+  bytes.back() = static_cast<char>(bytes.back() ^ 1);
+  dir_.write("model.safetensors", bytes);
+  expect_error([&] { open_model_source(dir_.path()); },
+               "model.safetensors: checksum mismatch: the file is damaged");
+}
+
 TEST_F(HfFolder, RefusesIntegers) {
   write();
   std::string bytes = content_of(dir_ / "model.safetensors");
