@@ -12,7 +12,9 @@ constexpr std::int32_t kLlmcModel = 20240326, kLlmcTokens = 20240520;
 
 // A zip archive of PyTorch's, or a bare pickle: 0x80 and the protocol. The first format of llama2.c
 // with dim = 640 begins with the same two bytes, but then come two zeros.
-bool is_pickled(std::string_view head) {
+bool is_pickled(std::string_view path, std::string_view head) {
+  // Protocol 0 is text without a mark; by its name PyTorch wrote it all the same.
+  if (path.ends_with(".pt") || path.ends_with(".pth") || path.ends_with(".pkl")) return true;
   if (head.starts_with("PK\x03\x04")) return true;
   return head.size() >= 4 && head[0] == '\x80' && head[1] >= 2 && head[1] <= 5 &&
          (head[2] != 0 || head[3] != 0);
@@ -29,7 +31,7 @@ class BinSource final : public ModelSource {
  public:
   explicit BinSource(const std::string& path) : file_(path) {
     const std::string head = file_.head(kBinHeaderBytes);
-    if (is_pickled(head)) refuse_pickle(path);
+    if (is_pickled(path, head)) refuse_pickle(path);
     try {
       model_ = parse_header(head, file_.num_bytes());
     } catch (const Error& error) {

@@ -207,6 +207,9 @@ TEST(BinModel, OtherFilesAreToldWhatTheyAre) {
   };
   refuse("PK\x03\x04 and so on", "save_pretrained(DIR, safe_serialization=True)");
   refuse("\x80\x02}q\x01", "a pickled file can run any code");
+  dir.write("old.pt", "(dp0\n.");
+  expect_error([&] { open_model_source(dir / "old.pt"); },
+               "old.pt: a pickled file can run any code");
   refuse(bytes_of({20240520, 1, 7}), "holds tokens of llm.c, not a model");
   refuse("hello", "truncated: 5 bytes are too few for a header of llama2.c");
   refuse("", "truncated: 0 bytes");
