@@ -48,7 +48,10 @@ AnyModel find_foreign(const std::string& where, const std::vector<std::string>& 
   AnyModel model{.source = open_model_source(where),
                  .config = read_run_config("", overrides),
                  .tokenizer = {}};
-  if (!overrides.empty()) require_same_model(RunConfig().model, model.config.model);
+  // What was set is what differs from the defaults; the value in force is the source's.
+  RunConfig defaults = read_run_config("", {});
+  for (const FieldDifference& set : differences(defaults.model, model.config.model))
+    fail("model.{} = {} cannot be changed: the shape of {} is its own", set.key, set.wanted, where);
   model.config.model = model.source->config();
   model.tokenizer = tokenizer_beside(where, model.config.model.vocab);
   if (!model.tokenizer.empty()) model.config.data.tokenizer = model.tokenizer;
