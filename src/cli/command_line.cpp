@@ -36,6 +36,16 @@ struct CommandLine {
 constexpr const char* kFooter =
     "Start with `twill train`: it needs no arguments. `twill config --help` explains every key.";
 
+// CLI11's own checks of a sign name the largest double, all 309 digits of it.
+CLI::Validator at_least(std::int64_t low) {
+  const auto check = [low](const std::string& word) {
+    std::int64_t value = 0;
+    const bool good = CLI::detail::lexical_cast(word, value) && value >= low;
+    return good ? std::string() : fmt::format("{} is not a whole number from {} on", word, low);
+  };
+  return CLI::Validator(check, fmt::format("{} or more", low));
+}
+
 void add_words(CLI::App& command, std::vector<std::string>& words) {
   command.add_option("words", words, "[CONFIG.toml] [key=value ...]")->option_text(" ");
   command.allow_extras();
@@ -100,7 +110,7 @@ void describe_use(CommandLine& line) {
       ->check(CLI::Range(0.0, 100.0))
       ->capture_default_str();
   sample->add_option("--top-k", line.sample.top_k, "draw among the k likeliest tokens; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   sample
       ->add_option("--top-p", line.sample.top_p,
@@ -108,7 +118,7 @@ void describe_use(CommandLine& line) {
       ->check(CLI::Range(0.0, 1.0))
       ->capture_default_str();
   sample->add_option("--seed", line.sample.seed, "the same seed writes the same text")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   add_runs_dir(*sample, line.sample.runs_dir);
 
@@ -119,10 +129,11 @@ void describe_use(CommandLine& line) {
   eval->add_option("--tasks", line.eval.tasks, "task names, all, or JSON Lines files, with commas")
       ->delimiter(',')
       ->allow_extra_args(false);
-  eval->add_option("--text", line.eval.texts, "loss and bits per byte on this text")->allow_extra_args(false);
+  eval->add_option("--text", line.eval.texts, "loss and bits per byte on this text")
+      ->allow_extra_args(false);
   eval->add_option("--data", line.eval.data_dir, "folder with the files of the named tasks");
   eval->add_option("--limit", line.eval.limit, "examples per task; 0: all")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   eval->add_option("--json", line.eval.json, "also write the results to this file");
   eval->add_option("--details", line.eval.details, "write one JSON line per example to this file");
@@ -137,7 +148,7 @@ void describe_text(CommandLine& line) {
       ->check(CLI::Range(std::int64_t{257}, std::int64_t{1} << 20))
       ->capture_default_str();
   train->add_option("--min-count", line.tokenizer_train.min_count, "rarer pairs are not joined")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   add_threads(*train, line.tokenizer_train.threads);
   const auto add_code = [&](const char* name, const char* what, TokenizerCodeCommand& command) {
@@ -155,7 +166,9 @@ void describe_data(CommandLine& line) {
   CLI::App* group = add_group(line, "data", "prepare and inspect token shards");
   CLI::App* prepare = add_command(*group, "prepare", "turn texts into token shards");
   DataPrepareCommand& command = line.data_prepare;
-  prepare->add_option("TEXT", command.texts, "text or JSON Lines, plain or .xz, .gz, .zst; - is standard input")
+  prepare
+      ->add_option("TEXT", command.texts,
+                   "text or JSON Lines, plain or .xz, .gz, .zst; - is standard input")
       ->required();
   prepare->add_option("--tokenizer", command.tokenizer, "\"byte\", a folder or a file")->required();
   prepare->add_option("--out", command.out, "folder to write")->required();
@@ -163,7 +176,7 @@ void describe_data(CommandLine& line) {
       ->check(CLI::Range(0.0, 0.9))
       ->capture_default_str();
   prepare->add_option("--seed", command.seed, "decides the order and the validation documents")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
   prepare->add_flag("--keep-order", command.keep_order, "do not shuffle the documents");
   prepare->add_option("--text-key", command.text_key, "where a line of JSON Lines holds its text")
@@ -174,11 +187,12 @@ void describe_data(CommandLine& line) {
   add_threads(*prepare, command.threads);
 
   CLI::App* inspect = add_command(*group, "inspect", "show what is in a file of tokens or text");
-  inspect->add_option("FILE", line.data_inspect.file, "a shard, a text, or a folder made by prepare")
+  inspect
+      ->add_option("FILE", line.data_inspect.file, "a shard, a text, or a folder made by prepare")
       ->required();
   inspect->add_option("--tokenizer", line.data_inspect.tokenizer, "show the text as well");
   inspect->add_option("--tokens", line.data_inspect.tokens, "tokens to show")
-      ->check(CLI::NonNegativeNumber)
+      ->check(at_least(0))
       ->capture_default_str();
 }
 
@@ -195,7 +209,7 @@ void describe_exchange(CommandLine& line) {
       ->capture_default_str();
   out->add_option("--max-shard-bytes", line.export_model.max_shard_bytes,
                   "larger models are divided into files of this size")
-      ->check(CLI::PositiveNumber)
+      ->check(at_least(1))
       ->capture_default_str();
   add_runs_dir(*out, line.export_model.runs_dir);
 

@@ -65,7 +65,8 @@ int run_import(const ImportCommand& command) {
   fmt::print("tokenizer   {}, {} tokens\nrun         {}\n\n", report.tokenizer,
              report.tokenizer_vocab, report.folder);
   const std::string run = shell_quoted(report.folder), twill = command_name();
-  fmt::print("let it write  {} sample {}\nmeasure it    {} eval {}\n", twill, run, twill, run);
+  fmt::print("let it write  {} sample {}\nmeasure it    {} eval {} --text FILE\n", twill, run,
+             twill, run);
   fmt::print("train it on   {} train train.start_from={}\n", twill, run);
   return kDone;
 }
