@@ -46,6 +46,18 @@ bool is_former_export(const std::string& folder) {
   }
 }
 
+void require_no_other_files(const std::string& folder) {
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
+    const std::string name = entry.path().filename().string();
+    // A process killed while it wrote leaves NAME.tmp.
+    const std::size_t whole = name.ends_with(".tmp") ? name.size() - 4 : name.size();
+    require(is_export_file(name.substr(0, whole)),
+            "{} holds {}, which is no file of an export and would be lost; move it away first",
+            folder, name);
+  }
+}
+
 void require_free(const std::string& folder) {
   std::error_code error;
   if (!fs::exists(folder, error)) return;
@@ -53,12 +65,7 @@ void require_free(const std::string& folder) {
   if (fs::is_empty(folder, error)) return;
   require(is_former_export(folder),
           "{} is not empty and not an export of Twill's; choose another folder", folder);
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error)) {
-    const std::string name = entry.path().filename().string();
-    require(is_export_file(name),
-            "{} holds {}, which is no file of an export and would be lost; move it away first",
-            folder, name);
-  }
+  require_no_other_files(folder);
 }
 
 std::int64_t bytes_of(const HfTensor& tensor, DType dtype) {
@@ -170,6 +177,7 @@ std::vector<WrittenFile> export_hf(Builder& builder, const ModelConfig& config,
   const std::string folder = without_trailing_slash(options.folder);
   const std::string temporary = folder + ".unfinished";
   std::error_code ignored;
+  require_no_other_files(temporary);
   fs::remove_all(temporary, ignored);  // of a process killed before
   create_directories(temporary);
   try {

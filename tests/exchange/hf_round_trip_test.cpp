@@ -135,6 +135,13 @@ TEST_F(HfExport, LeavesForeignFoldersAlone) {
   std::filesystem::remove_all(dir_ / "out");
   dir_.write("out", "a file");
   expect_error([&] { write(); }, "is not a folder");
+  std::filesystem::remove_all(dir_ / "out");
+  dir_.write("out.unfinished/config.json.tmp", "of a killed process");
+  write();
+  std::filesystem::remove_all(dir_ / "out");
+  dir_.write("out.unfinished/notes.txt", "mine");
+  expect_error([&] { write(); }, "out.unfinished holds notes.txt, which is no file of an export");
+  EXPECT_EQ(content_of(dir_ / "out.unfinished/notes.txt"), "mine");
 }
 
 TEST_F(HfExport, RefusesATokenizerThatIsTooLarge) {
