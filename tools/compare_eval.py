@@ -60,6 +60,8 @@ class Model:
         gpt2 = config.model_type == "gpt2"
         self.begin = None if gpt2 else self.tokenizer.bos_token_id
         self.prefix = self.tokenizer.eos_token_id if self.begin is None else self.begin
+        if self.prefix is None:  # bytes
+            self.prefix = self.encode("\n")[-1]
 
     def encode(self, text):
         return self.tokenizer.encode(text, add_special_tokens=False)
