@@ -102,6 +102,7 @@ void describe_use(CommandLine& line) {
   CLI::App* sample = add_command(line.app, "sample", "let a trained model write");
   sample->add_option("RUN", line.sample.run, "a run (name or path), or a Hugging Face folder")
       ->required();
+  sample->add_option("overrides", line.sample.overrides, "key=value ...")->option_text(" ");
   sample->add_option("--prompt", line.sample.prompt, "text to continue");
   sample->add_option("--tokens", line.sample.tokens, "tokens to write")
       ->check(CLI::Range(std::int64_t{0}, std::int64_t{1} << 30))

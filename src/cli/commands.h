@@ -22,6 +22,7 @@ int run_train(const TrainCommand& command);
 
 struct SampleCommand {
   std::string run;
+  std::vector<std::string> overrides;  // key=value …
   std::string prompt;
   std::int64_t tokens = 200;
   double temperature = 0.8;

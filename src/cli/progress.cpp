@@ -121,8 +121,8 @@ void ProgressView::on_end(bool interrupted) {
                            last_validation_, format_duration(seconds)));
   print_line(fmt::format("sample more   {} sample {}{}", command_name(), shell_quoted(folder_),
                          example_prompt_));
-  print_line(fmt::format("take it out   {} export {} --to hf DIR", command_name(),
-                         shell_quoted(folder_)));
+  print_line(
+      fmt::format("take it out   {} export {} --to hf DIR", command_name(), shell_quoted(folder_)));
 }
 
 }  // namespace twill::cli

@@ -10,7 +10,8 @@
 namespace twill::cli {
 
 int run_sample(const SampleCommand& command) {
-  const auto trained = open_trained_model(command.run, command.runs_dir, /*max_batch=*/1);
+  const auto trained =
+      open_trained_model(command.run, command.runs_dir, /*max_batch=*/1, command.overrides);
   fmt::print("{}", command.prompt);
   sample(trained->context(), trained->model(), trained->tokenizer(), command.prompt,
          {.tokens = command.tokens,

@@ -201,6 +201,15 @@ TEST_P(CachedAttention, PassesNanOn) {
   EXPECT_TRUE(std::ranges::all_of(out.begin() + 4, out.end(), [](double v) { return v == v; }));
 }
 
+// Also where a later block's scores make the first block's weights vanish: 0 times NaN is NaN.
+TEST_P(CachedAttention, PassesNanOfADwarfedValueOn) {
+  CachedProblem problem{
+      {1, 600, 0, 1, 1, 4}, 1.0, Values(12, 1.0), Values(2404, 0.0), Values(2404, 1.0)};
+  std::fill(problem.keys.begin() + 4 * 550, problem.keys.end(), 100.0);  // scores of 400 against 0
+  problem.values[0] = std::numeric_limits<double>::quiet_NaN();
+  EXPECT_TRUE(std::isnan(problem.run(GetParam())[0].values[0]));
+}
+
 TEST_P(CachedAttention, OnlyStoresWithoutOut) {
   Random random;
   const CachedProblem problem = random_problem(random, {3, 2, 1, 2, 1, 4});

@@ -46,9 +46,10 @@ HWY_INLINE float exp_block(float* scores, std::int64_t count, float largest) {
   });
 }
 
-// out = shrink out + Σ p[j] v[j], one vector of out in a register at a time.
+// out = shrink out + Σ p[j] v[j], one vector of out in a register at a time. Before the first block
+// out still holds what its owner left there; later a NaN stays, however small `shrink` is.
 HWY_INLINE void add_values(const CachedHead& head, const float* v, std::int64_t count,
-                           const float* p, float shrink) {
+                           const float* p, float shrink, bool is_first) {
   for (std::int64_t d = 0; d < head.D; d += lanes()) {
     const std::int64_t left = head.D - d;
     VF even = zero(), odd = zero();
@@ -58,7 +59,7 @@ HWY_INLINE void add_values(const CachedHead& head, const float* v, std::int64_t 
       odd = hn::MulAdd(set(p[j + 1]), load(v + (j + 1) * head.stride + d, left), odd);
     }
     if (j < count) even = hn::MulAdd(set(p[j]), load(v + j * head.stride + d, left), even);
-    const VF before = shrink == 0.0f ? zero() : hn::Mul(set(shrink), load(head.out + d, left));
+    const VF before = is_first ? zero() : hn::Mul(set(shrink), load(head.out + d, left));
     store(hn::Add(before, hn::Add(even, odd)), head.out + d, left);
   }
 }
@@ -70,10 +71,9 @@ void attend_cached_impl(const CachedHead& head) {
     const std::int64_t count = std::min(kBlock, head.count - begin), at = begin * head.stride;
     const float before = largest;
     largest = std::max(largest, score_block(head, head.k + at, count, scores));
-    // Nothing was summed before the first block, and out still holds what its owner left there.
     const float shrink = begin == 0 ? 0.0f : std::exp(before - largest);
     sum = shrink * sum + exp_block(scores, count, largest);
-    add_values(head, head.v + at, count, scores, shrink);
+    add_values(head, head.v + at, count, scores, shrink, begin == 0);
   }
   for (std::int64_t d = 0; d < head.D; d += lanes())
     store(hn::Div(load(head.out + d, head.D - d), set(sum)), head.out + d, head.D - d);
