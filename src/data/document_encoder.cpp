@@ -2,6 +2,7 @@
 #include "data/document_encoder.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "data/document_reader.h"
 
@@ -35,14 +36,15 @@ std::vector<std::string_view> parts_of(const Tokenizer& tokenizer, std::string_v
   return parts;
 }
 
-template <class T>
-TokenSequence gather(DocumentEncoder& encoder, std::span<const std::string_view> documents,
-                     std::size_t text_bytes) {
+// encode_batch(documents, is_first) gives the ids.
+template <class T, class EncodeBatch>
+TokenSequence gather(std::span<const std::string_view> documents, std::size_t text_bytes,
+                     const EncodeBatch& encode_batch) {
   std::vector<T> tokens;
   std::size_t done_bytes = 0;
   while (!documents.empty()) {
     const std::size_t count = batch_length(documents);
-    const std::vector<std::int32_t> ids = encoder.encode(documents.first(count)).ids;
+    const std::vector<std::int32_t> ids = encode_batch(documents.first(count), done_bytes == 0);
     for (const std::string_view document : documents.first(count)) done_bytes += document.size();
     // Growing by doubling would hold the corpus three times over: estimate from the first batch.
     if (tokens.empty()) {
@@ -72,31 +74,36 @@ DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, int threads)
     encoders_.push_back(tokenizer.make_encoder());
 }
 
-void DocumentEncoder::add_segments(std::string_view document,
+void DocumentEncoder::add_segments(std::string_view document, bool begins,
                                    std::vector<Segment>& segments) const {
   std::size_t limit = kSegmentBytes;
   while (document.size() > limit) {
     const std::size_t cut = tokenizer_.find_cut(document, limit);
     limit = cut > 0 ? kSegmentBytes : 2 * limit;  // no place to cut: a longer segment
     if (cut == 0) continue;
-    segments.push_back({document.substr(0, cut), {}});
+    segments.push_back({document.substr(0, cut), std::exchange(begins, false), {}});
     document.remove_prefix(cut);
   }
-  segments.push_back({document, {}});
+  segments.push_back({document, begins, {}});
 }
 
 void DocumentEncoder::run(std::vector<Segment>& segments) {
   pool_.run(std::ssize(segments), [&](std::int64_t index, int thread) {
     Segment& segment = segments[static_cast<std::size_t>(index)];
-    encoders_[static_cast<std::size_t>(thread)]->encode(segment.text, segment.ids);
+    TokenEncoder& encoder = *encoders_[static_cast<std::size_t>(thread)];
+    if (segment.begins)
+      encoder.encode(segment.text, segment.ids);
+    else
+      encoder.encode_rest(segment.text, segment.ids);
   });
 }
 
-DocumentEncoder::Tokens DocumentEncoder::encode(std::span<const std::string_view> documents) {
+DocumentEncoder::Tokens DocumentEncoder::encode(std::span<const std::string_view> documents,
+                                                Begins begins) {
   std::vector<Segment> segments;
   std::vector<std::size_t> ends;  // of each document's segments
   for (const std::string_view document : documents) {
-    add_segments(document, segments);
+    add_segments(document, ends.empty() ? begins.first : begins.others, segments);
     ends.push_back(segments.size());
   }
   run(segments);
@@ -117,9 +124,12 @@ DocumentEncoder::Tokens DocumentEncoder::encode(std::span<const std::string_view
 TokenSequence DocumentEncoder::encode_text(std::string_view text) {
   const std::vector<std::string_view> documents =
       token_ ? split_documents(text) : parts_of(tokenizer_, text);
+  const auto encode_batch = [&](std::span<const std::string_view> batch, bool is_first) {
+    return encode(batch, token_ ? Begins{} : Begins{.first = is_first, .others = false}).ids;
+  };
   return token_width(tokenizer_.vocab_size()) == 2
-             ? gather<std::uint16_t>(*this, documents, text.size())
-             : gather<std::uint32_t>(*this, documents, text.size());
+             ? gather<std::uint16_t>(documents, text.size(), encode_batch)
+             : gather<std::uint32_t>(documents, text.size(), encode_batch);
 }
 
 }  // namespace twill

@@ -33,7 +33,7 @@ class DocumentEncoder {
     std::vector<std::int32_t> ids;
     std::vector<std::int64_t> lengths;  // of each document, the token in front included
   };
-  Tokens encode(std::span<const std::string_view> documents);
+  Tokens encode(std::span<const std::string_view> documents) { return encode(documents, {}); }
 
   // A text in memory as training reads it: documents where the tokenizer has a document token, else
   // one text with its separator lines.
@@ -42,9 +42,16 @@ class DocumentEncoder {
  private:
   struct Segment {
     std::string_view text;
+    bool begins;  // a document; else it goes on behind a cut
     std::vector<std::int32_t> ids;
   };
-  void add_segments(std::string_view document, std::vector<Segment>& segments) const;
+  // Whether what is given begins documents, or goes on with one text that was cut.
+  struct Begins {
+    bool first = true;
+    bool others = true;
+  };
+  Tokens encode(std::span<const std::string_view> documents, Begins begins);
+  void add_segments(std::string_view document, bool begins, std::vector<Segment>& segments) const;
   void run(std::vector<Segment>& segments);
 
   const Tokenizer& tokenizer_;

@@ -75,6 +75,20 @@ TEST(TokenSource, LongDocumentsAreCutWithoutATrace) {
     EXPECT_TRUE(ids_of(DocumentEncoder(words, threads).encode_text(text)) == want) << threads;
 }
 
+TEST(TokenSource, WhatBeginsATextIsNotRepeatedBehindACut) {
+  const WordTokenizer words(50'257, /*mark_begin=*/true);
+  std::string text;
+  while (text.size() < 300'000) text += "some words ";
+  std::vector<std::int32_t> want = words.encode(text);
+  want.insert(want.begin(), 50'256);
+  DocumentEncoder encoder(words, 2);
+  EXPECT_TRUE(ids_of(encoder.encode_text(text)) == want);
+  const std::vector<std::string_view> twice{text, text};
+  const std::vector<std::int32_t> ids = encoder.encode(twice).ids;
+  ASSERT_EQ(ids.size(), 2 * want.size()) << "each document begins anew";
+  EXPECT_TRUE(std::equal(want.begin(), want.end(), ids.begin() + std::ssize(want)));
+}
+
 TEST(TokenSource, ShardsOfOneGlob) {
   const TempDir folder;
   write_llmc_shard(folder / "t_1.bin", counting(0, 30), 2);
