@@ -122,18 +122,17 @@ void inspect_folder(const std::string& folder, std::string tokenizer_path, std::
   show_first(TokenShard::tokens(first), tokenizer.get(), count);
 }
 
+// Opens the file once: a pipe gives its bytes only once.
 void inspect_text(const std::string& path) {
-  const std::unique_ptr<ByteSource> source = open_text(path, "FILE");
-  const std::string_view packing = source->compression();
-  const bool json = DocumentReader(*source).json_lines();
-  DocumentStream stream({path}, {});
+  DocumentStream stream({path}, {}, "FILE");
   while (!stream.next_batch(std::int64_t{1} << 24).documents.empty()) continue;
   const ManifestSource& facts = stream.sources().front();
   line("file", path);
-  line("format", json ? "JSON Lines" : "text");
-  line("compression", std::string(packing));
+  line("format", stream.json_lines() ? "JSON Lines" : "text");
+  line("compression", std::string(stream.compression()));
   line("bytes", fmt::format("{} ({})", facts.bytes, format_bytes(facts.bytes)));
-  if (packing != "none") line("packed bytes", fmt::format("{}", stream.total_bytes()));
+  if (stream.compression() != "none" && stream.total_bytes() > 0)
+    line("packed bytes", fmt::format("{}", stream.total_bytes()));
   line("documents", fmt::format("{}", facts.documents));
   line("hash", facts.hash);
 }

@@ -19,7 +19,7 @@ constexpr std::size_t kBatchBytes = std::size_t{1} << 25;
 std::size_t batch_length(std::span<const std::string_view> documents) {
   std::size_t count = 0, bytes = 0;
   while (count < documents.size() && (count == 0 || bytes + documents[count].size() <= kBatchBytes))
-    bytes += documents[count++].size();
+    bytes += documents[count++].size() + kDocumentOverhead;
   return count;
 }
 

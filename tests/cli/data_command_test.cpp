@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill data prepare and inspect, and training on what they made, from outside.
+#include <sys/stat.h>
+
 #include <csignal>
+#include <fstream>
 #include <map>
 #include <thread>
 
@@ -113,6 +116,16 @@ TEST_F(DataCommand, InspectsEveryKindOfFile) {
   dir_.write("t.gz", gzip_of("{\"text\":\"a\"}\n{\"text\":\"b\"}\n"));
   const ProcessResult text = twill({"data", "inspect", "t.gz"});
   expect_contains(text.out, "format          JSON Lines\ncompression     gzip\nbytes           26");
+  expect_contains(text.out, "documents       2");
+}
+
+TEST_F(DataCommand, InspectsAPipe) {
+  const std::string pipe = dir_ / "pipe";
+  ASSERT_EQ(::mkfifo(pipe.c_str(), 0600), 0);
+  std::thread writer([&] { std::ofstream(pipe) << "{\"text\":\"a\"}\n{\"text\":\"b\"}\n"; });
+  const ProcessResult text = twill({"data", "inspect", "pipe"});
+  writer.join();
+  expect_contains(text.out, "format          JSON Lines\ncompression     none\nbytes           26");
   expect_contains(text.out, "documents       2");
 }
 

@@ -4,6 +4,7 @@
 #include <filesystem>
 
 #include "data/builtin_corpus.h"
+#include "data/document_encoder.h"
 #include "data/text_source.h"
 
 namespace twill {
@@ -50,10 +51,11 @@ struct DocumentStream::OpenFile {
   std::int64_t documents = 0;
 };
 
-DocumentStream::DocumentStream(const std::vector<std::string>& texts, DocumentOptions options)
-    : options_(std::move(options)) {
+DocumentStream::DocumentStream(const std::vector<std::string>& texts, DocumentOptions options,
+                               std::string key)
+    : options_(std::move(options)), key_(std::move(key)) {
   for (const std::string& text : texts)
-    for (std::string& file : text_files(text, "TEXT")) files_.push_back(std::move(file));
+    for (std::string& file : text_files(text, key_)) files_.push_back(std::move(file));
   for (const std::string& file : files_) total_bytes_ += file_bytes(file);
 }
 
@@ -62,7 +64,9 @@ DocumentStream::~DocumentStream() = default;
 bool DocumentStream::open_next() {
   if (next_file_ == files_.size()) return false;
   const std::string& path = files_[next_file_++];
-  open_ = std::make_unique<OpenFile>(open_text(path, "TEXT"), options_);
+  open_ = std::make_unique<OpenFile>(open_text(path, key_), options_);
+  json_lines_ = open_->reader.json_lines();
+  compression_ = open_->source.compression();
   return true;
 }
 
@@ -84,7 +88,7 @@ DocumentBatch DocumentStream::next_batch(std::int64_t bytes) {
       continue;
     }
     ++open_->documents;
-    got += std::ssize(document);
+    got += std::ssize(document) + kDocumentOverhead;
     batch.documents.push_back(std::move(document));
   }
   batch.file_position = finished_bytes_ + (open_ ? open_->source.file_position() : 0);
