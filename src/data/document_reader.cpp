@@ -47,7 +47,8 @@ std::string json_document(std::string_view line, std::string_view text_key,
   }
   require(value.object() != nullptr, "{}: expected a JSON object, got {}", where, value.kind());
   const JsonValue* text = value.find(text_key);
-  require(text != nullptr, "{}: the object has no key \"{}\"; name the key with --text-key", where,
+  require(text != nullptr,
+          "{}: the object has no key \"{}\"; name the key with `data prepare --text-key`", where,
           text_key);
   require(text->text() != nullptr, "{}: \"{}\" is {}, expected text", where, text_key,
           text->kind());

@@ -139,7 +139,9 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
   std::string text;
   for (const std::string& path : paths)
     for (const std::string& file : text_files(path, key)) {
-      if (file.ends_with(".idx") && paths.front() != file) continue;
+      require(file != path || !file.ends_with(".idx"),
+              "{}: {} is the index of a Megatron file; give its .bin file", key, file);
+      if (file.ends_with(".idx")) continue;
       if (file != kBuiltinCorpus && recognise_shard(file))
         shards.push_back(file);
       else

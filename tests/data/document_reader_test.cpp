@@ -66,7 +66,8 @@ TEST(DocumentReaderErrors, NameFileAndLine) {
   EXPECT_EQ(message("{\"text\":\"a\"}\n[1]\n"),
             "a.jsonl: line 2: expected a JSON object, got a list");
   EXPECT_EQ(message("{\"body\":\"a\"}\n"),
-            "a.jsonl: line 1: the object has no key \"text\"; name the key with --text-key");
+            "a.jsonl: line 1: the object has no key \"text\"; name the key with `data prepare "
+            "--text-key`");
   EXPECT_EQ(message("{\"text\":7}\n"), "a.jsonl: line 1: \"text\" is a number, expected text");
   EXPECT_TRUE(
       message("{\"text\":\"a\"}\n{\"text\":\"b").starts_with("a.jsonl: line 2: not valid JSON"))

@@ -89,6 +89,16 @@ TEST(TokenSource, WhatBeginsATextIsNotRepeatedBehindACut) {
   EXPECT_TRUE(std::equal(want.begin(), want.end(), ids.begin() + std::ssize(want)));
 }
 
+TEST(TokenSource, AnIndexIsNoText) {
+  const TempDir folder;
+  DataConfig config;
+  config.train = {folder.write("m.idx", std::string(100, 'x'))};
+  EXPECT_EQ(error_text([&] { load(config); }),
+            "data.train: " + config.train[0] +
+                " is the index of a Megatron file; give its .bin "
+                "file");
+}
+
 TEST(TokenSource, ShardsOfOneGlob) {
   const TempDir folder;
   write_llmc_shard(folder / "t_1.bin", counting(0, 30), 2);
