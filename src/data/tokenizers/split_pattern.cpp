@@ -97,8 +97,10 @@ SplitPattern::SplitPattern(std::string_view expression)
   const std::string own = rewritten(expression);
   int error = 0;
   PCRE2_SIZE where = 0;
-  code_->code = pcre2_compile(reinterpret_cast<PCRE2_SPTR>(own.data()), own.size(),
-                              PCRE2_UTF | PCRE2_UCP, &error, &where, nullptr);
+  // \C matches half a character; to go on from there is undefined behaviour.
+  code_->code =
+      pcre2_compile(reinterpret_cast<PCRE2_SPTR>(own.data()), own.size(),
+                    PCRE2_UTF | PCRE2_UCP | PCRE2_NEVER_BACKSLASH_C, &error, &where, nullptr);
   require(code_->code != nullptr, "the splitting pattern is no regular expression: {}; got: {}",
           message_of(error), expression);
   // Where the machine has no JIT, pcre2_match interprets.

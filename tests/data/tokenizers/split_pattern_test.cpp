@@ -70,6 +70,7 @@ TEST(SplitPattern, LettersOfUnicode16) {
 
 TEST(SplitPattern, RefusesWhatIsNoExpression) {
   expect_error([] { SplitPattern("(a"); }, "the splitting pattern is no regular expression");
+  expect_error([] { SplitPattern("\\C"); }, "the splitting pattern is no regular expression");
 }
 
 TEST(SplitPattern, GivesUpOnEndlessBacktracking) {
