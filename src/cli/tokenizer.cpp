@@ -18,6 +18,7 @@
 #include "data/tokenizer.h"
 #include "data/tokenizers/train_bpe.h"
 #include "io/atomic_file.h"
+#include "io/byte_source.h"
 
 namespace twill::cli {
 namespace {
@@ -28,20 +29,12 @@ int threads_of(std::int64_t wanted) {
   return wanted > 0 ? static_cast<int>(wanted) : default_num_threads();
 }
 
-// Calls take(bytes) for each piece of a file; "-" is standard input.
+// Calls take(bytes) for each piece of a file, unpacked; "-" is standard input.
 template <class Take>
 void read_pieces(const std::string& path, const Take& take) {
-  std::unique_ptr<std::FILE, int (*)(std::FILE*)> opened(nullptr, std::fclose);
-  std::FILE* file = stdin;
-  if (path != "-") {
-    opened.reset(std::fopen(path.c_str(), "rb"));
-    file = opened.get();
-    require(file != nullptr, "cannot read {}: {}", path, std::strerror(errno));
-  }
+  const std::unique_ptr<ByteSource> source = open_byte_source(path);
   std::vector<char> piece(kReadBytes);
-  while (const std::size_t bytes = std::fread(piece.data(), 1, piece.size(), file))
-    take(std::string_view(piece.data(), bytes));
-  require(std::ferror(file) == 0, "cannot read {}: {}", path, std::strerror(errno));
+  while (const std::size_t bytes = source->read(piece)) take(std::string_view(piece.data(), bytes));
 }
 
 void write_out(std::string_view text) {
@@ -72,7 +65,8 @@ std::int32_t id_of(std::string_view word, std::int64_t number) {
   std::int32_t id = 0;
   const auto [end, error] = std::from_chars(word.data(), word.data() + word.size(), id);
   require(error == std::errc{} && end == word.data() + word.size(),
-          "word {} of the ids is no id: '{}'; expected numbers divided by spaces", number, word);
+          "word {} of the ids is no id: '{}'; expected numbers divided by spaces", number,
+          word.substr(0, 40));  // a file that is no list of ids may be one word
   return id;
 }
 
