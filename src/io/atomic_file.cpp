@@ -23,11 +23,11 @@ std::string_view remedy(int error) {
     case ENOSPC:
     case EDQUOT:
     case EFBIG:
-      return "; free some space or set run.dir to another disk";
+      return "; free some space or choose another disk (run.dir or --out)";
     case EROFS:
     case EACCES:
     case EPERM:
-      return "; set run.dir to a folder you can write to";
+      return "; choose a folder you can write to (run.dir or --out)";
     case ENOENT:
       return "; create the folder first";
     default:

@@ -178,9 +178,8 @@ TEST_F(BadInput, ReadOnlyFolder) {
   fs::create_directory(dir_ / "locked");
   ::chmod(dir_.path().c_str(), 0777);
   ::chmod((dir_ / "locked").c_str(), 0555);
-  expect_line(
-      train({"run.dir=locked/runs"}, {.unprivileged = true}),
-      "cannot create locked/runs: Permission denied; set run.dir to a folder you can write");
+  expect_line(train({"run.dir=locked/runs"}, {.unprivileged = true}),
+              "cannot create locked/runs: Permission denied; choose a folder you can write");
   expect_line(train({"run.dir=locked"}, {.unprivileged = true}), "cannot create locked/");
 }
 

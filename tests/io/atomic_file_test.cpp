@@ -112,8 +112,9 @@ TEST(AtomicFileErrors, AFileThatCannotGrow) {
     const FileSizeLimit limit(5'000);
     message = error_text([&] { write_file(path, big); });
   }
-  EXPECT_EQ(message, "cannot write " + path +
-                         ": File too large; free some space or set run.dir to another disk");
+  EXPECT_EQ(message,
+            "cannot write " + path +
+                ": File too large; free some space or choose another disk (run.dir or --out)");
   EXPECT_EQ(content_of(path), "old");
   EXPECT_EQ(folder.num_entries(), 1u);
 }
@@ -122,17 +123,19 @@ TEST(AtomicFileErrors, AFullDevice) {
   const Descriptor full(::open("/dev/full", O_WRONLY | O_CLOEXEC));
   if (!full.valid()) GTEST_SKIP() << "no /dev/full here";
   EXPECT_EQ(error_text([&] { write_all(full.get(), "x", 1, "runs/x/config.toml"); }),
-            "cannot write runs/x/config.toml: No space left on device; free some space or set "
-            "run.dir to another disk");
+            "cannot write runs/x/config.toml: No space left on device; free some space or choose "
+            "another disk "
+            "(run.dir or --out)");
 }
 
 TEST(AtomicFileErrors, AFullDisk) {
   const TinyDisk disk(0);
   if (!disk.mounted()) GTEST_SKIP() << "mounting a small tmpfs is not allowed here";
   const std::string path = disk.folder().write("a", "old");
-  EXPECT_EQ(error_text([&] { write_file(path, std::string(std::size_t{1} << 20, 'x')); }),
-            "cannot write " + path +
-                ": No space left on device; free some space or set run.dir to another disk");
+  EXPECT_EQ(
+      error_text([&] { write_file(path, std::string(std::size_t{1} << 20, 'x')); }),
+      "cannot write " + path +
+          ": No space left on device; free some space or choose another disk (run.dir or --out)");
   EXPECT_EQ(content_of(path), "old");
   EXPECT_EQ(disk.folder().num_entries(), 1u);
 }
@@ -143,7 +146,7 @@ TEST(AtomicFileErrors, AReadOnlyDisk) {
   const std::string path = disk.folder() / "runs";
   EXPECT_EQ(error_text([&] { create_directories(path); }),
             "cannot create " + path +
-                ": Read-only file system; set run.dir to a folder you can write to");
+                ": Read-only file system; choose a folder you can write to (run.dir or --out)");
 }
 
 TEST(AtomicFileErrors, MissingFolderAndMissingFile) {
@@ -159,9 +162,11 @@ TEST(AtomicFileErrors, MissingFolderAndMissingFile) {
 
 TEST(AtomicFileErrors, ReadOnlyPlaces) {
   EXPECT_EQ(error_text([] { fail_to_write("create", "runs", EROFS); }),
-            "cannot create runs: Read-only file system; set run.dir to a folder you can write to");
+            "cannot create runs: Read-only file system; choose a folder you can write to (run.dir "
+            "or --out)");
   EXPECT_EQ(error_text([] { fail_to_write("write", "runs/a", EACCES); }),
-            "cannot write runs/a: Permission denied; set run.dir to a folder you can write to");
+            "cannot write runs/a: Permission denied; choose a folder you can write to (run.dir or "
+            "--out)");
   EXPECT_EQ(error_text([] { fail_to_write("write", "runs/a", EIO); }),
             "cannot write runs/a: Input/output error");
 }
@@ -172,10 +177,10 @@ TEST(AtomicFileErrors, AReadOnlyFolder) {
   ASSERT_EQ(::chmod(folder.path().c_str(), 0555), 0);
   EXPECT_EQ(error_text([&] { create_directories(folder / "runs"); }),
             "cannot create " + (folder / "runs") +
-                ": Permission denied; set run.dir to a folder you can write to");
+                ": Permission denied; choose a folder you can write to (run.dir or --out)");
   EXPECT_EQ(error_text([&] { write_file(folder / "a", "x"); }),
             "cannot write " + (folder / "a") +
-                ": Permission denied; set run.dir to a folder you can write to");
+                ": Permission denied; choose a folder you can write to (run.dir or --out)");
   ::chmod(folder.path().c_str(), 0755);
 }
 

@@ -81,9 +81,10 @@ TEST(JsonLinesFile, NamesTheFileThatCannotBeWritten) {
   const std::string path = folder / "none/m.jsonl";
   EXPECT_EQ(error_text([&] { JsonLinesFile file(path); }),
             "cannot write " + path + ": No such file or directory; create the folder first");
-  EXPECT_EQ(error_text([] { JsonLinesFile("/dev/full").append(JsonLine()); }),
-            "cannot write /dev/full: No space left on device; free some space or set run.dir to "
-            "another disk");
+  EXPECT_EQ(
+      error_text([] { JsonLinesFile("/dev/full").append(JsonLine()); }),
+      "cannot write /dev/full: No space left on device; free some space or choose another disk "
+      "(run.dir or --out)");
 }
 
 }  // namespace
