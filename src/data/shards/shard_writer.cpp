@@ -10,6 +10,11 @@
 #include "data/shards/token_shard.h"
 
 namespace twill {
+namespace {
+
+constexpr std::size_t kPendingBytes = std::size_t{1} << 20;
+
+}  // namespace
 
 ShardWriter::ShardWriter(std::string folder, std::string stem, int first, int width,
                          std::int64_t shard_tokens)
@@ -28,7 +33,13 @@ void ShardWriter::begin_shard() {
   shards_.push_back(std::move(shard));
 }
 
+void ShardWriter::flush() {
+  file_->write(pending_.data(), pending_.size());
+  pending_.clear();
+}
+
 void ShardWriter::end_shard() {
+  flush();
   ManifestShard& shard = shards_.back();
   const std::string header = llmc_header(width_, shard.tokens);
   file_->patch(0, header.data(), header.size());
@@ -49,7 +60,8 @@ void ShardWriter::add_document(std::string_view tokens) {
     begins = false;
     const std::int64_t room = (shard_tokens_ - shard.tokens) * width_;
     const std::string_view part = tokens.substr(0, static_cast<std::size_t>(room));
-    file_->write(part.data(), part.size());
+    pending_ += part;
+    if (pending_.size() >= kPendingBytes) flush();
     shard.tokens += std::ssize(part) / width_;
     tokens.remove_prefix(part.size());
     if (shard.tokens == shard_tokens_) end_shard();

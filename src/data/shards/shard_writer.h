@@ -27,6 +27,7 @@ class ShardWriter {
 
  private:
   void begin_shard();
+  void flush();
   void end_shard();
 
   std::string folder_;
@@ -35,6 +36,7 @@ class ShardWriter {
   int width_;
   std::int64_t shard_tokens_;
   std::unique_ptr<AtomicFile> file_;
+  std::string pending_;  // not written yet: a system call per document is most of the time
   std::vector<ManifestShard> shards_;
 };
 
