@@ -95,6 +95,7 @@ int run_tokenizer_train(const TokenizerTrainCommand& command) {
   std::vector<WordCount> words;
   {
     const std::string text = load_text(command.texts, "TEXT");
+    create_directories(command.out);  // before the work: it may be impossible
     words = count_words(text, pool);
     fmt::print("{} different words in {} bytes, counted in {:.1f} s\n", words.size(), text.size(),
                seconds_since(start));
@@ -105,7 +106,6 @@ int run_tokenizer_train(const TokenizerTrainCommand& command) {
   if (tokenizer->vocab_size() < command.vocab)
     fmt::print("fewer than the {} asked for: no other pair comes {} times\n", command.vocab,
                command.min_count);
-  create_directories(command.out);
   for (const TokenizerFile& file : tokenizer->files())
     write_file(command.out + "/" + file.name, file.content);
   fmt::print("written to {}\n", command.out);
