@@ -3,8 +3,10 @@
 
 #include <filesystem>
 
+#include "base/require.h"
 #include "data/builtin_corpus.h"
 #include "data/document_encoder.h"
+#include "data/shards/token_shard.h"
 #include "data/text_source.h"
 
 namespace twill {
@@ -56,7 +58,11 @@ DocumentStream::DocumentStream(const std::vector<std::string>& texts, DocumentOp
     : options_(std::move(options)), key_(std::move(key)) {
   for (const std::string& text : texts)
     for (std::string& file : text_files(text, key_)) files_.push_back(std::move(file));
-  for (const std::string& file : files_) total_bytes_ += file_bytes(file);
+  for (const std::string& file : files_) {
+    require(!recognise_shard(file), "{}: {} holds tokens, not text; data.train takes it as it is",
+            key_, file);
+    total_bytes_ += file_bytes(file);
+  }
 }
 
 DocumentStream::~DocumentStream() = default;

@@ -13,6 +13,7 @@
 
 #include "data/byte_tokenizer.h"
 #include "data/document_encoder.h"
+#include "data/shards/shard_writer.h"
 #include "data/shards/token_shard.h"
 #include "data/test_tokenizer.h"
 #include "io/error_text.h"
@@ -236,6 +237,15 @@ TEST(Prepare, DamagedSpoolIsMadeAgain) {
   folder.write("killed/.spool/piece_000002", content_of(piece + "1"));
   prepare_shards(options, WordTokenizer(), ignore);
   EXPECT_TRUE(files_in(options.out) == want);
+}
+
+TEST(PrepareErrors, ShardsAreNoText) {
+  const TempDir folder;
+  PrepareOptions options = options_in(folder, "out");
+  write_llmc_shard(folder / "s", {1, 2, 3}, 2);
+  options.texts = {folder / "s"};
+  EXPECT_EQ(error_text([&] { prepare_shards(options, ByteTokenizer(), ignore); }),
+            "TEXT: " + (folder / "s") + " holds tokens, not text; data.train takes it as it is");
 }
 
 TEST(PrepareErrors, OtherArguments) {
