@@ -145,6 +145,7 @@ class Preparation {
   };
 
   void list_documents() {
+    train_.reserve(static_cast<std::size_t>(progress_.documents));
     for (std::uint32_t piece = 0; piece < pieces_.size(); ++piece) {
       std::int64_t begin = 0;
       for (const std::int64_t length : pieces_[piece]->lengths()) {
@@ -161,6 +162,7 @@ class Preparation {
     const auto draw = [&](std::size_t i) {
       return split_draw(options_.seed, static_cast<std::int64_t>(i));
     };
+    train_.reserve(documents.size());
     std::size_t first = 0, last = 0;
     for (std::size_t i = 0; i < documents.size(); ++i) {
       if (draw(i) < draw(first)) first = i;

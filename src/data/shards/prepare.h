@@ -8,7 +8,7 @@
 // Documents are encoded in the order of the texts and kept in .spool/ (data/shards/spool.h), then
 // written to shards in a shuffled order. A process killed at any moment is started again with the
 // same arguments and goes on; the result is the same to the byte, whatever the number of threads.
-// It takes disk space for the tokens twice while it works, and 16 bytes of memory per document.
+// It takes disk space for the tokens twice while it works, and 32 bytes of memory per document.
 #pragma once
 
 #include <cstdint>
