@@ -233,7 +233,13 @@ PrepareResult prepare_shards(const PrepareOptions& options, const Tokenizer& tok
 std::string prepared_tokenizer(const std::string& folder) {
   std::error_code ignored;
   const std::string own = folder + "/tokenizer";
-  return fs::is_directory(own, ignored) ? own : "byte";
+  if (fs::is_directory(own, ignored)) return own;
+  const std::string made_with = read_manifest(folder).arguments.tokenizer;
+  require(made_with == "byte",
+          "{}: not found; name the tokenizer ({}) the folder was made with (data.tokenizer or "
+          "--tokenizer)",
+          own, made_with);
+  return "byte";
 }
 
 double split_draw(std::int64_t seed, std::int64_t index) {

@@ -130,6 +130,11 @@ TEST(Prepare, FolderAndManifest) {
   EXPECT_EQ(manifest.sources[2].bytes, std::ssize(text_of(200, 300)));
   EXPECT_EQ(content_of(options.out + "/tokenizer/words.txt"), "any\n");
   EXPECT_EQ(prepared_tokenizer(options.out), options.out + "/tokenizer");
+  std::filesystem::remove_all(options.out + "/tokenizer");
+  EXPECT_EQ(error_text([&] { prepared_tokenizer(options.out); }),
+            options.out +
+                "/tokenizer: not found; name the tokenizer (words) the folder was made "
+                "with (data.tokenizer or --tokenizer)");
   EXPECT_FALSE(std::filesystem::exists(options.out + "/.spool"));
   for (const ManifestShard& shard : manifest.train) EXPECT_LE(shard.tokens, 2000) << shard.file;
   EXPECT_EQ(manifest.train.front().tokens, 2000) << "shards are filled";
