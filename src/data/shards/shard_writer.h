@@ -36,7 +36,7 @@ class ShardWriter {
   int width_;
   std::int64_t shard_tokens_;
   std::unique_ptr<AtomicFile> file_;
-  std::string pending_;  // not written yet: a system call per document is most of the time
+  std::string pending_;  // not written yet: short documents would take a system call each
   std::vector<ManifestShard> shards_;
 };
 
