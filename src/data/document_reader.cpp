@@ -5,7 +5,7 @@
 #include <utility>
 
 #include "base/require.h"
-#include "io/json_value.h"
+#include "io/json.h"
 
 namespace twill {
 namespace {
@@ -29,9 +29,7 @@ bool is_json_lines(std::string_view path, std::string_view first_line, std::stri
   if (named_json_lines(path)) return true;
   if (!first_line.starts_with('{')) return false;
   try {
-    const JsonValue value = parse_json_value(first_line);
-    const JsonValue* text = value.find(text_key);
-    return text != nullptr && text->text() != nullptr;
+    return json_member(first_line, text_key).kind == "text";
   } catch (const Error&) {
     return false;  // a text that happens to begin with a brace
   }
@@ -39,20 +37,19 @@ bool is_json_lines(std::string_view path, std::string_view first_line, std::stri
 
 std::string json_document(std::string_view line, std::string_view text_key,
                           const std::string& where) {
-  JsonValue value;
+  JsonMember member;
   try {
-    value = parse_json_value(line);
+    member = json_member(line, text_key);
   } catch (const Error& error) {
     fail("{}: {}", where, error.what());
   }
-  require(value.object() != nullptr, "{}: expected a JSON object, got {}", where, value.kind());
-  const JsonValue* text = value.find(text_key);
-  require(text != nullptr,
+  require(member.document_kind == "an object", "{}: expected a JSON object, got {}", where,
+          member.document_kind);
+  require(member.kind != "absent",
           "{}: the object has no key \"{}\"; name the key with `data prepare --text-key`", where,
           text_key);
-  require(text->text() != nullptr, "{}: \"{}\" is {}, expected text", where, text_key,
-          text->kind());
-  return *text->text();
+  require(member.kind == "text", "{}: \"{}\" is {}, expected text", where, text_key, member.kind);
+  return std::move(member.text);
 }
 
 std::vector<std::string_view> split_documents(std::string_view text) {

@@ -16,7 +16,7 @@ namespace twill {
 inline constexpr std::string_view kBuiltinCorpus = "builtin";
 
 // The longest text that is held in memory; longer ones become shards first (`twill data prepare`).
-inline constexpr std::size_t kMaxTextBytes = std::size_t{8} << 30;
+inline constexpr std::size_t kMaxTextBytes = std::size_t{2} << 30;
 
 // The files of a source. A source is a file, a folder (all files below it, sorted by path, hidden
 // ones passed over), a glob ("data/*.txt"), "builtin" or "-" (standard input); the last two stand

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The little of JSON that io needs, in our own words: nlohmann-json stays in json.cpp.
-// Private to io.
+// JSON piece by piece, in our own words: nlohmann-json stays in json.cpp. A whole document in memory:
+// io/json_value.h.
 #pragma once
 
 #include <cstdint>
@@ -34,6 +34,15 @@ void parse_json(std::string_view text, JsonHandler& handler);
 
 // The integer under a key of the object in `line`; empty when there is none, or no JSON object.
 std::optional<std::int64_t> json_integer_at(std::string_view line, std::string_view key);
+
+// One member of the object in a document, without building the rest of it.
+struct JsonMember {
+  std::string_view document_kind;    // "an object", …: what the document is
+  std::string_view kind = "absent";  // of the member: "text", "a list", …
+  std::string text;                  // when it is text
+};
+// Throws twill::Error, as parse_json() and when the key comes twice.
+JsonMember json_member(std::string_view document, std::string_view key);
 
 // With quotes and escapes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

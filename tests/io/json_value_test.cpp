@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/json.h"
 #include "support/expect_error.h"
 
 namespace twill {
@@ -40,6 +41,22 @@ TEST(JsonValue, RefusesWhatIsNoDocument) {
   expect_error([] { parse_json_value("{} {}"); }, "not valid JSON");
   expect_error([] { parse_json_value(R"({"a": 1, "a": 2})"); }, "duplicate key 'a'");
   expect_error([] { parse_json_value(std::string(100'000, '[')); }, "nested deeper than 64");
+}
+
+TEST(JsonMember, FindsOneTextAndPassesOverTheRest) {
+  const JsonMember member =
+      json_member(R"({"a": {"text": 1, "b": [[]]}, "text": "wanted", "z": [1.5, null]})", "text");
+  EXPECT_EQ(member.document_kind, "an object");
+  EXPECT_EQ(member.kind, "text");
+  EXPECT_EQ(member.text, "wanted");
+  EXPECT_EQ(json_member(R"({"a": {"text": "deeper"}})", "text").kind, "absent");
+  EXPECT_EQ(json_member(R"({"text": ["no"]})", "text").kind, "a list");
+  EXPECT_EQ(json_member(R"({"text": false})", "text").kind, "a boolean");
+  EXPECT_EQ(json_member("[\"text\"]", "text").document_kind, "a list");
+  EXPECT_EQ(json_member("7", "text").document_kind, "a number");
+  expect_error([] { json_member(R"({"text": "a", "text": "b"})", "text"); },
+               "duplicate key 'text'");
+  expect_error([] { json_member(R"({"text": )", "text"); }, "not valid JSON");
 }
 
 }  // namespace
