@@ -14,6 +14,7 @@
 #include "exchange/tensor_report.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
+#include "io/paths.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
 
@@ -22,15 +23,10 @@ namespace {
 
 namespace fs = std::filesystem;
 
-bool is_there(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 SafetensorsSet open_folder(const std::string& folder) {
   const std::string whole = folder + "/model.safetensors", index = whole + ".index.json";
-  if (is_there(whole)) return SafetensorsSet::open_file(whole);
-  require(is_there(index),
+  if (path_exists(whole)) return SafetensorsSet::open_file(whole);
+  require(path_exists(index),
           "{}: holds neither model.safetensors nor an index of shards; name the file", folder);
   return SafetensorsSet::open_index(index);
 }

@@ -9,9 +9,6 @@
 namespace twill {
 namespace {
 
-// Work for one thread at a time: small enough to share a batch evenly, large enough to hide the
-// start of a task.
-constexpr std::size_t kSegmentBytes = std::size_t{1} << 16;
 // Text encoded at once: its ids take up to four times as much.
 constexpr std::size_t kBatchBytes = std::size_t{1} << 25;
 
@@ -69,44 +66,18 @@ int token_width(std::int64_t vocab_size) { return vocab_size <= 65'536 ? 2 : 4; 
 DocumentEncoder::DocumentEncoder(const Tokenizer& tokenizer, int threads)
     : tokenizer_(tokenizer),
       token_(document_token(tokenizer)),
-      pool_(threads > 0 ? threads : default_num_threads()) {
-  for (int thread = 0; thread < pool_.num_threads(); ++thread)
-    encoders_.push_back(tokenizer.make_encoder());
-}
-
-void DocumentEncoder::add_segments(std::string_view document, bool begins,
-                                   std::vector<Segment>& segments) const {
-  std::size_t limit = kSegmentBytes;
-  while (document.size() > limit) {
-    const std::size_t cut = tokenizer_.find_cut(document, limit);
-    limit = cut > 0 ? kSegmentBytes : 2 * limit;  // no place to cut: a longer segment
-    if (cut == 0) continue;
-    segments.push_back({document.substr(0, cut), std::exchange(begins, false), {}});
-    document.remove_prefix(cut);
-  }
-  segments.push_back({document, begins, {}});
-}
-
-void DocumentEncoder::run(std::vector<Segment>& segments) {
-  pool_.run(std::ssize(segments), [&](std::int64_t index, int thread) {
-    Segment& segment = segments[static_cast<std::size_t>(index)];
-    TokenEncoder& encoder = *encoders_[static_cast<std::size_t>(thread)];
-    if (segment.begins)
-      encoder.encode(segment.text, segment.ids);
-    else
-      encoder.encode_rest(segment.text, segment.ids);
-  });
-}
+      pool_(threads > 0 ? threads : default_num_threads()),
+      encoder_(tokenizer, pool_) {}
 
 DocumentEncoder::Tokens DocumentEncoder::encode(std::span<const std::string_view> documents,
                                                 Begins begins) {
-  std::vector<Segment> segments;
+  std::vector<TextSegment> segments;
   std::vector<std::size_t> ends;  // of each document's segments
   for (const std::string_view document : documents) {
-    add_segments(document, ends.empty() ? begins.first : begins.others, segments);
+    cut_segments(tokenizer_, document, ends.empty() ? begins.first : begins.others, segments);
     ends.push_back(segments.size());
   }
-  run(segments);
+  encoder_.encode(segments);
   Tokens tokens;
   std::size_t next = 0;
   for (const std::size_t end : ends) {

@@ -10,6 +10,7 @@
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "data/segment_encoder.h"
 #include "data/token_sequence.h"
 #include "data/tokenizer.h"
 
@@ -44,24 +45,17 @@ class DocumentEncoder {
   TokenSequence encode_text(std::string_view text);
 
  private:
-  struct Segment {
-    std::string_view text;
-    bool begins;  // a document; else it goes on behind a cut
-    std::vector<std::int32_t> ids;
-  };
   // Whether what is given begins documents, or goes on with one text that was cut.
   struct Begins {
     bool first = true;
     bool others = true;
   };
   Tokens encode(std::span<const std::string_view> documents, Begins begins);
-  void add_segments(std::string_view document, bool begins, std::vector<Segment>& segments) const;
-  void run(std::vector<Segment>& segments);
 
   const Tokenizer& tokenizer_;
   std::optional<std::int32_t> token_;
   ThreadPool pool_;
-  std::vector<std::unique_ptr<TokenEncoder>> encoders_;  // one per thread
+  SegmentEncoder encoder_;
 };
 
 }  // namespace twill

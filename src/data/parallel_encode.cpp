@@ -9,47 +9,18 @@
 namespace twill {
 namespace {
 
-// Small enough to share a text of a few megabytes evenly, large enough that the seams cost nothing.
-constexpr std::size_t kPartBytes = std::size_t{128} << 10;
 // Per thread, of a stream: some tens of parts, so that no thread waits long for the last one.
 constexpr std::size_t kBlockBytes = std::size_t{4} << 20;
 
-// The cut nearest before at + kPartBytes, or the first one known after it.
-std::size_t part_end(const Tokenizer& tokenizer, std::string_view text, std::size_t at) {
-  for (std::size_t bytes = kPartBytes;; bytes *= 2) {
-    if (bytes >= text.size() - at) return text.size();
-    // One byte more than the limit: a cut is known by the byte behind it.
-    const std::size_t cut = tokenizer.find_cut(text.substr(at, bytes + 1), bytes);
-    if (cut > 0) return at + cut;
-  }
-}
-
 }  // namespace
 
-ParallelEncoder::ParallelEncoder(const Tokenizer& tokenizer, ThreadPool& pool)
-    : tokenizer_(&tokenizer), pool_(&pool) {
-  for (int thread = 0; thread < pool.num_threads(); ++thread)
-    encoders_.push_back(tokenizer.make_encoder());
-}
-
 void ParallelEncoder::run(std::string_view text, bool is_rest, std::vector<std::int32_t>& ids) {
-  std::vector<std::size_t> ends;
-  for (std::size_t at = 0; at < text.size(); at = ends.back())
-    ends.push_back(part_end(*tokenizer_, text, at));
-  if (parts_.size() < ends.size()) parts_.resize(ends.size());
-  pool_->run(static_cast<std::int64_t>(ends.size()), [&](std::int64_t index, int thread) {
-    const auto i = static_cast<std::size_t>(index);
-    const std::size_t begin = i == 0 ? 0 : ends[i - 1];
-    const std::string_view part = text.substr(begin, ends[i] - begin);
-    TokenEncoder& encoder = *encoders_[static_cast<std::size_t>(thread)];
-    parts_[i].clear();
-    if (i == 0 && !is_rest)
-      encoder.encode(part, parts_[i]);
-    else
-      encoder.encode_rest(part, parts_[i]);
-  });
-  for (std::size_t i = 0; i < ends.size(); ++i)
-    ids.insert(ids.end(), parts_[i].begin(), parts_[i].end());
+  if (text.empty()) return;
+  std::vector<TextSegment> segments;
+  cut_segments(*tokenizer_, text, /*begins=*/!is_rest, segments);
+  encoder_.encode(segments);
+  for (const TextSegment& segment : segments)
+    ids.insert(ids.end(), segment.ids.begin(), segment.ids.end());
 }
 
 StreamEncoder::StreamEncoder(const Tokenizer& tokenizer, ThreadPool& pool)

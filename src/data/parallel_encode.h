@@ -3,21 +3,22 @@
 // text at once, whatever the number of threads and the pieces.
 #pragma once
 
-#include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "base/thread_pool.h"
+#include "data/segment_encoder.h"
 #include "data/tokenizer.h"
 
 namespace twill {
 
-// Keeps one encoder per thread of the pool. Borrows both.
+// Borrows both.
 class ParallelEncoder {
  public:
-  ParallelEncoder(const Tokenizer& tokenizer, ThreadPool& pool);
+  ParallelEncoder(const Tokenizer& tokenizer, ThreadPool& pool)
+      : tokenizer_(&tokenizer), encoder_(tokenizer, pool) {}
 
   // Appends the ids. A tokenizer that knows no cut in the text encodes it on one thread.
   void encode(std::string_view text, std::vector<std::int32_t>& ids) { run(text, false, ids); }
@@ -28,9 +29,7 @@ class ParallelEncoder {
   void run(std::string_view text, bool is_rest, std::vector<std::int32_t>& ids);
 
   const Tokenizer* tokenizer_;
-  ThreadPool* pool_;
-  std::vector<std::unique_ptr<TokenEncoder>> encoders_;
-  std::vector<std::vector<std::int32_t>> parts_;
+  SegmentEncoder encoder_;
 };
 
 // A text fed in pieces of any size. Memory is bounded as long as the tokenizer finds cuts.

@@ -12,6 +12,7 @@
 #include "exchange/source_tokenizer.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
+#include "io/paths.h"
 #include "io/safetensors.h"
 
 namespace twill {
@@ -156,11 +157,6 @@ std::vector<WrittenFile> files_in(const std::string& folder) {
         {entry.path().filename().string(), static_cast<std::int64_t>(entry.file_size(ignored))});
   std::ranges::sort(files, {}, &WrittenFile::name);
   return files;
-}
-
-std::string without_trailing_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
 }
 
 }  // namespace

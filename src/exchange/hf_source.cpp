@@ -11,16 +11,12 @@
 #include "exchange/hf_tensors.h"
 #include "exchange/safetensors_set.h"
 #include "io/atomic_file.h"
+#include "io/paths.h"
 
 namespace twill {
 namespace {
 
 namespace fs = std::filesystem;
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 ModelConfig read_config(const std::string& path) {
   const std::string text = read_file(path);
@@ -104,10 +100,11 @@ class HfSource final : public ModelSource {
 std::string config_beside(const std::string& file) {
   const fs::path path(file);
   const std::string own = (path.parent_path() / path.stem()).string() + ".config.json";
-  if (exists(own)) return own;
+  if (path_exists(own)) return own;
   const std::string common = (path.parent_path() / "config.json").string();
-  require(exists(common), "{}: no {} or config.json beside it: the shape of the model is unknown",
-          file, fs::path(own).filename().string());
+  require(path_exists(common),
+          "{}: no {} or config.json beside it: the shape of the model is unknown", file,
+          fs::path(own).filename().string());
   return common;
 }
 
@@ -116,13 +113,13 @@ std::string config_beside(const std::string& file) {
 std::unique_ptr<ModelSource> open_hf_folder(const std::string& folder) {
   const std::string config = folder + "/config.json";
   const std::string whole = folder + "/model.safetensors", index = whole + ".index.json";
-  require(exists(config), "{}: no config.json in it: not a Hugging Face model", folder);
-  if (exists(whole))
+  require(path_exists(config), "{}: no config.json in it: not a Hugging Face model", folder);
+  if (path_exists(whole))
     return std::make_unique<HfSource>(folder, config, SafetensorsSet::open_file(whole));
-  if (exists(index))
+  if (path_exists(index))
     return std::make_unique<HfSource>(folder, config, SafetensorsSet::open_index(index));
   for (const char* pickled : {"/pytorch_model.bin", "/pytorch_model.bin.index.json"})
-    if (exists(folder + pickled)) refuse_pickle(folder + pickled);
+    if (path_exists(folder + pickled)) refuse_pickle(folder + pickled);
   fail("{}: holds neither model.safetensors nor model.safetensors.index.json", folder);
 }
 

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
+#include "io/paths.h"
 
 namespace twill {
 namespace {
@@ -72,11 +73,6 @@ std::string byte_tokenizer_config() {
                             {"model_input_names", JsonArray{"input_ids", "attention_mask"}}});
 }
 
-bool is_there(const fs::path& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
-
 bool is_our_byte_tokenizer(const fs::path& file) {
   const std::string ours = byte_tokenizer_json();
   std::error_code error;
@@ -93,9 +89,9 @@ std::string tokenizer_beside(const std::string& model_path, std::int64_t vocab) 
   if (folder.empty()) folder = ".";
   if (is_our_byte_tokenizer(folder / "tokenizer.json")) return "byte";
   for (const std::string_view name : kTokenizerFiles)
-    if (is_there(folder / name)) return folder.string();
+    if (path_exists(folder / name)) return folder.string();
   for (const std::string& name : {fmt::format("tok{}.bin", vocab), std::string("tokenizer.bin")})
-    if (is_there(folder / name)) return (folder / name).string();
+    if (path_exists(folder / name)) return (folder / name).string();
   return {};
 }
 

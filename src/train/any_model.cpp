@@ -1,25 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/any_model.h"
 
-#include <filesystem>
 #include <optional>
 #include <system_error>
 
 #include "base/require.h"
 #include "data/corpus.h"
 #include "exchange/source_tokenizer.h"
+#include "io/paths.h"
 #include "io/toml_config.h"
 #include "train/checkpoint.h"
 
 namespace twill {
 namespace {
-
-namespace fs = std::filesystem;
-
-bool exists(const std::string& path) {
-  std::error_code ignored;
-  return fs::exists(path, ignored);
-}
 
 // A checkpoint of ours that has proved undamaged.
 class CheckpointSource final : public ModelSource {
@@ -68,8 +61,8 @@ AnyModel find_model(const RunFolder& folder, const std::vector<std::string>& ove
   AnyModel model{.source = nullptr, .config = folder.read_config(overrides), .tokenizer = {}};
   if (!overrides.empty()) require_same_model(folder.read_config().model, model.config.model);
   model.config.model = source->config();
-  model.tokenizer =
-      exists(folder.tokenizer_dir()) ? folder.tokenizer_dir() : data_tokenizer(model.config.data);
+  model.tokenizer = path_exists(folder.tokenizer_dir()) ? folder.tokenizer_dir()
+                                                        : data_tokenizer(model.config.data);
   model.source = std::move(source);
   return model;
 }
@@ -79,7 +72,7 @@ AnyModel find_model(const std::string& where, const std::string& runs_dir,
   if (const std::optional<RunFolder> run = RunFolder::find(where, runs_dir))
     return find_model(*run, overrides);
   // A folder that is neither a run nor a Hugging Face model is told what is missing in the latter.
-  if (exists(where)) return find_foreign(where, overrides);
+  if (path_exists(where)) return find_foreign(where, overrides);
   fail("no model named {}: neither a run in {} nor a folder or file", where, runs_dir);
 }
 

@@ -16,6 +16,7 @@
 
 #include "base/require.h"
 #include "io/atomic_file.h"
+#include "io/paths.h"
 #include "io/toml_config.h"
 #include "train/checkpoint.h"
 
@@ -29,11 +30,6 @@ bool make_folder(const std::string& path) {
   if (::mkdir(path.c_str(), 0777) == 0) return true;
   if (errno != EEXIST) fail_to_write("create", path, errno);
   return false;
-}
-
-std::string without_trailing_slash(std::string path) {
-  while (path.size() > 1 && path.back() == '/') path.pop_back();
-  return path;
 }
 
 void require_name(const std::string& name) {

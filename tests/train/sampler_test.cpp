@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/rng.h"
-#include "data/byte_tokenizer.h"
 #include "support/expect_error.h"
+#include "support/marked_bytes.h"
 #include "train/tiny_run.h"
 
 namespace twill {
@@ -119,30 +119,11 @@ TEST(DrawToken, RefusesLogitsThatAreNoNumbers) {
   }
 }
 
-// Bytes with a beginning and an end, as LLaMA's vocabulary has them.
-class MarkedTokenizer final : public Tokenizer {
- public:
-  std::string_view name() const override { return "marked"; }
-  std::int64_t vocab_size() const override { return 256; }
-  std::unique_ptr<TokenEncoder> make_encoder() const override { return bytes_.make_encoder(); }
-  std::string decode(std::span<const std::int32_t> ids) const override {
-    return bytes_.decode(ids);
-  }
-  std::size_t find_cut(std::string_view, std::size_t) const override { return 0; }
-  std::optional<std::int32_t> begin_of_text() const override { return begin; }
-  std::optional<std::int32_t> end_of_text() const override { return end; }
-
-  std::optional<std::int32_t> begin, end;
-
- private:
-  ByteTokenizer bytes_;
-};
-
 TEST(PromptIds, BeginWhereTheModelExpects) {
   using Vector = std::vector<std::int32_t>;
   EXPECT_EQ(prompt_ids(ByteTokenizer(), "ab"), (Vector{97, 98}));
   EXPECT_EQ(prompt_ids(ByteTokenizer(), ""), (Vector{10}));
-  MarkedTokenizer tokenizer;
+  MarkedBytes tokenizer;
   tokenizer.end = 2;
   EXPECT_EQ(prompt_ids(tokenizer, "a"), (Vector{97}));
   EXPECT_EQ(prompt_ids(tokenizer, ""), (Vector{2}));
@@ -174,7 +155,7 @@ TEST(Sample, StopsAtTheEndOfText) {
   TinyTrainer tiny;
   const SampleOptions options{.tokens = 40, .temperature = 1.0, .seed = 3};
   const std::string text = sampled(tiny, "Once", options);
-  MarkedTokenizer tokenizer;
+  MarkedBytes tokenizer;
   tokenizer.end = static_cast<unsigned char>(text[10]);
   std::string cut;
   sample(tiny.context, tiny.trainer.model(), tokenizer, "Once", options,
