@@ -110,7 +110,7 @@ std::int64_t Corpus::train_tokens() const {
 std::string data_tokenizer(const DataConfig& config) {
   if (config.tokenizer != "auto") return config.tokenizer;
   for (const Part& part : parts_of(config))
-    if (const std::string found = tokenizer_of(part.paths); !found.empty()) return found;
+    if (std::string found = tokenizer_of(part.paths); !found.empty()) return found;
   return "byte";
 }
 

@@ -53,6 +53,7 @@ ExampleResult judged(const TaskExample& example, std::span<const Likelihood> lik
 template <class Value>
 std::vector<double> values_of(const std::vector<ExampleResult>& examples, const Value& value) {
   std::vector<double> values;
+  values.reserve(examples.size());
   for (const ExampleResult& example : examples)
     values.push_back(static_cast<double>(value(example)));
   return values;

@@ -99,9 +99,9 @@ class HfSource final : public ModelSource {
 
 std::string config_beside(const std::string& file) {
   const fs::path path(file);
-  const std::string own = (path.parent_path() / path.stem()).string() + ".config.json";
+  std::string own = (path.parent_path() / path.stem()).string() + ".config.json";
   if (path_exists(own)) return own;
-  const std::string common = (path.parent_path() / "config.json").string();
+  std::string common = (path.parent_path() / "config.json").string();
   require(path_exists(common),
           "{}: no {} or config.json beside it: the shape of the model is unknown", file,
           fs::path(own).filename().string());

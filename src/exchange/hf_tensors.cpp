@@ -5,6 +5,8 @@
 #include <array>
 #include <span>
 
+#include <fmt/format.h>
+
 #include "base/check.h"
 
 namespace twill {
@@ -156,8 +158,9 @@ std::vector<HfTensor> hf_tensors(const ModelConfig& config) {
   };
   add(family.front, prefix, "");
   for (std::int64_t layer = 0; layer < config.layers; ++layer) {
-    const std::string number = std::to_string(layer) + ".";
-    add(family.block, prefix + std::string(family.layer) + number, "blocks." + number);
+    const std::string number = std::to_string(layer);
+    add(family.block, fmt::format("{}{}{}.", prefix, family.layer, number),
+        fmt::format("blocks.{}.", number));
   }
   add(family.back, prefix, "");
   if (!config.tied_head) add(std::span(&kHead, 1), "", "");

@@ -232,7 +232,7 @@ PrepareResult prepare_shards(const PrepareOptions& options, const Tokenizer& tok
 
 std::string prepared_tokenizer(const std::string& folder) {
   std::error_code ignored;
-  const std::string own = folder + "/tokenizer";
+  std::string own = folder + "/tokenizer";
   if (fs::is_directory(own, ignored)) return own;
   const std::string made_with = read_manifest(folder).arguments.tokenizer;
   require(made_with == "byte",
