@@ -15,7 +15,7 @@ base:
 tensor:     base
 ops:        base tensor
 backends:   base tensor ops
-sparsity:   base tensor ops
+sparsity:   base tensor ops nn
 nn:         base tensor ops
 models:     base tensor ops sparsity nn
 dist:       base tensor

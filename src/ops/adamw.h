@@ -8,6 +8,7 @@
 //
 //   weight, grad, m, v   any equal shapes; grad is not changed
 //   step                 1 for the first update
+//   freeze_v             v is neither changed nor corrected: w -= lr (m̂ / (sqrt(v) + eps) + …)
 //
 // f32 per element: (1 - beta), bias corrections and lr are computed in f64 and rounded once.
 // Elements are independent. Error: two-oracle rule.
@@ -30,6 +31,7 @@ struct AdamwArgs {
   double weight_decay = 0.0;
   double grad_scale = 1.0;
   std::int64_t step = 1;
+  bool freeze_v = false;
 };
 
 void validate(const AdamwArgs& args);

@@ -6,7 +6,7 @@
 //   lse   (B, H, T)           log Σ exp of each row's scores, kept for the backward pass
 //
 // H % K == 0; query head h reads key/value head h / (H / K) (integer division).
-//   s[i, j] = scale q[i]·k[j] for j <= i,  p = softmax_j(s),  out[i] = Σ_j p[i, j] v[j]
+//   s[i, j] = scale q[i]·k[j] for the pairs that `pattern` shows (j <= i at most),  p = softmax_j(s),  out[i] = Σ_j p[i, j] v[j]
 // The maximum of a row is subtracted before exp, so one dominant score does not overflow.
 //
 // Backward: with delta[i] = dout[i]·out[i] and dp[i, j] = dout[i]·v[j],
@@ -19,6 +19,7 @@
 // attention_workspace_bytes() of u8, 64-byte aligned, contents undefined before and after.
 #pragma once
 
+#include "ops/attention_pattern.h"
 #include "ops/context.h"
 #include "tensor/view.h"
 
@@ -30,6 +31,8 @@ struct AttentionForwardArgs {
   View lse;
   View workspace = {};
   double scale = 1.0;
+  AttentionPattern pattern = AttentionPattern::kCausal;
+  std::int64_t stride = 1;  // of the pattern
 
   std::int64_t num_heads() const { return out.shape()[2]; }
   std::int64_t num_kv_heads() const { return (qkv.shape()[2] - num_heads()) / 2; }
@@ -43,6 +46,8 @@ struct AttentionBackwardArgs {
   View dqkv;
   View workspace = {};
   double scale = 1.0;
+  AttentionPattern pattern = AttentionPattern::kCausal;
+  std::int64_t stride = 1;  // of the pattern
 
   std::int64_t num_heads() const { return out.shape()[2]; }
   std::int64_t num_kv_heads() const { return (qkv.shape()[2] - num_heads()) / 2; }

@@ -15,22 +15,41 @@ namespace twill {
 struct ActivationBackwardArgs;
 struct ActivationForwardArgs;
 struct AdamwArgs;
+struct ApplyMaskArgs;
 struct AttentionBackwardArgs;
 struct AttentionForwardArgs;
 struct CachedAttentionArgs;
+struct ClusterEnergyArgs;
 struct ColumnSumArgs;
+struct CountNonzeroArgs;
 struct CrossEntropyArgs;
 struct DropoutArgs;
 struct EmbeddingBackwardArgs;
 struct EmbeddingForwardArgs;
 struct FillArgs;
+struct Fp8RoundArgs;
 struct GemmArgs;
 struct LayerNormBackwardArgs;
 struct LayerNormForwardArgs;
+struct MaskDifferenceArgs;
+struct MaskMassArgs;
+struct MaskedDecayArgs;
+struct MomentChangeArgs;
+struct Mvue24Args;
+struct Pack24Args;
+struct RegrowMomentsArgs;
 struct RmsNormBackwardArgs;
 struct RmsNormForwardArgs;
 struct RotaryArgs;
+struct RouteTokensArgs;
+struct Select24Args;
+struct SoftThreshold24Args;
+struct SoftThreshold24SumsArgs;
 struct SumSquaresArgs;
+struct TopologyUpdateArgs;
+struct Transposable24Args;
+struct Unpack24Args;
+struct VenomSelectArgs;
 
 // Where a backend's work goes: a thread pool, a CUDA stream. Opaque to everyone else.
 class Queue {
@@ -82,6 +101,27 @@ struct KernelTable {
   Kernel<RmsNormBackwardArgs> rms_norm_backward;
   Kernel<RotaryArgs> rotary;
   Kernel<SumSquaresArgs> sum_squares;
+
+  // Ops of sparsity.
+  Kernel<ApplyMaskArgs> apply_mask = nullptr;
+  Kernel<ClusterEnergyArgs> cluster_energy = nullptr;
+  Kernel<CountNonzeroArgs> count_nonzero = nullptr;
+  Kernel<Fp8RoundArgs> fp8_round = nullptr;
+  Kernel<MaskDifferenceArgs> mask_difference = nullptr;
+  Kernel<MaskMassArgs> mask_mass = nullptr;
+  Kernel<MaskedDecayArgs> masked_decay = nullptr;
+  Kernel<MomentChangeArgs> moment_change = nullptr;
+  Kernel<Mvue24Args> mvue24 = nullptr;
+  Kernel<Pack24Args> pack24 = nullptr;
+  Kernel<RegrowMomentsArgs> regrow_moments = nullptr;
+  Kernel<RouteTokensArgs> route_tokens = nullptr;
+  Kernel<Select24Args> select24 = nullptr;
+  Kernel<SoftThreshold24Args> soft_threshold24 = nullptr;
+  Kernel<SoftThreshold24SumsArgs> soft_threshold24_sums = nullptr;
+  Kernel<TopologyUpdateArgs> topology_update = nullptr;
+  Kernel<Transposable24Args> transposable24 = nullptr;
+  Kernel<Unpack24Args> unpack24 = nullptr;
+  Kernel<VenomSelectArgs> venom_select = nullptr;
 };
 
 const KernelTable& reference_table();
