@@ -57,6 +57,12 @@ class FieldVisitor {
     texts(key, value, help, on_resume);
   }
 
+  // A text for which a file may also write a plain number: until = 0.8333 or "250000 steps".
+  void number_or_text(std::string_view key, std::string& value, std::string_view help,
+                      OnResume on_resume = OnResume::kFixed) {
+    text_or_number(key, value, help, on_resume);
+  }
+
   // A nested table. `short_for` names the field that a plain value stands for (model = "tiny").
   template <class Config>
   void section(std::string_view key, Config& config, std::string_view help,
@@ -87,6 +93,10 @@ class FieldVisitor {
                        OnResume on_resume) = 0;
   virtual void text(std::string_view key, std::string& value, Choices choices,
                     std::string_view help, OnResume on_resume) = 0;
+  virtual void text_or_number(std::string_view key, std::string& value, std::string_view help,
+                              OnResume on_resume) {
+    text(key, value, {}, help, on_resume);
+  }
   virtual void texts(std::string_view key, std::vector<std::string>& value, std::string_view help,
                      OnResume on_resume) = 0;
   // Returns false to pass the section over.

@@ -153,6 +153,19 @@ class ConfigReader final : public FieldVisitor {
     value = *got;
   }
 
+  void text_or_number(std::string_view key, std::string& value, std::string_view help,
+                      OnResume on_resume) override {
+    const ConfigNode* node = look_up(key);
+    if (!node) return;
+    if (const auto* number = std::get_if<double>(&node->value)) {
+      value = toml_text(*number);
+    } else if (const auto* whole = std::get_if<std::int64_t>(&node->value)) {
+      value = fmt::to_string(*whole);
+    } else {
+      text(key, value, {}, help, on_resume);
+    }
+  }
+
   void texts(std::string_view key, std::vector<std::string>& value, std::string_view,
              OnResume) override {
     const ConfigNode* node = look_up(key);

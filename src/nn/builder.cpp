@@ -12,7 +12,8 @@ Builder::Builder(const Context& context, Options options)
       gradients_("gradients", context.memory()),
       optimizer_("optimizer", context.memory()),
       activations_("activations", context.memory()),
-      workspace_("workspace", context.memory()) {}
+      workspace_("workspace", context.memory()),
+      sparsity_("sparsity", context.memory()) {}
 
 Parameter& Builder::parameter(std::string name, Shape shape, Init init, double init_std) {
   Parameter& parameter = parameters_.emplace_back();
@@ -45,20 +46,43 @@ void Builder::state(View& slot, DType dtype, Shape shape) {
   workspace_.reserve(slot, dtype, shape);
 }
 
+void Builder::sparsity_state(View& slot, DType dtype, Shape shape) {
+  sparsity_.reserve(slot, dtype, shape);
+}
+
+void Builder::scratch_of(std::string_view role, View& slot, DType dtype, Shape shape) {
+  workspace_.reserve_shared(role, slot, dtype, shape);
+}
+
+LinearSeam& Builder::linear_seam(LinearSeam seam) {
+  seam.stream = static_cast<std::uint32_t>(linear_seams_.size());
+  return linear_seams_.emplace_back(std::move(seam));
+}
+
+FfnSeam& Builder::ffn_seam(FfnSeam seam) { return ffn_seams_.emplace_back(std::move(seam)); }
+
+AttentionSeam& Builder::attention_seam(AttentionSeam seam) {
+  return attention_seams_.emplace_back(std::move(seam));
+}
+
 void Builder::optimizer_state(View& slot, Shape shape) {
   optimizer_.reserve(slot, options_.dtype, shape);
 }
 
 std::vector<MemoryLine> Builder::memory_table() const {
   std::vector<MemoryLine> table;
-  for (const Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_})
+  for (const Arena* arena :
+       {&weights_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
     if (arena->num_bytes() > 0) table.push_back({arena->name(), arena->num_bytes()});
   return table;
 }
 
 void Builder::commit() {
-  for (Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_})
+  for (Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
     arena->commit();
 }
+
+ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->value; }
+ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->value; }
 
 }  // namespace twill

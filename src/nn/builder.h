@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/seam.h"
 #include "ops/context.h"
 #include "tensor/arena.h"
 
@@ -44,6 +45,11 @@ class Builder {
     std::int64_t max_time = 1;
     // Attention keeps the keys and values of one sequence of max_time tokens.
     bool decoding = false;
+    // What the steering of sparsity will ask of the layers: each costs scratch memory.
+    bool samples_gradients = false;     // LinearSeam::wgrad
+    bool rounds_operands = false;       // LinearSeam::fp8
+    bool selects_activations = false;   // FfnSeam::selects
+    bool measures_activations = false;  // FfnSeam::nonzero
   };
 
   Builder(const Context& context, Options options);
@@ -62,8 +68,20 @@ class Builder {
   void scratch_bytes(std::string_view role, View& slot, std::int64_t bytes);
   // Private, kept in training and inference alike.
   void state(View& slot, DType dtype, Shape shape);
+  // Masks, projected weights and whatever else sparsity keeps.
+  void sparsity_state(View& slot, DType dtype, Shape shape);
+  // Scratch of another type than the model's.
+  void scratch_of(std::string_view role, View& slot, DType dtype, Shape shape);
   // Two f32 moments per parameter and whatever else an optimizer keeps.
   void optimizer_state(View& slot, Shape shape);
+
+  // A layer's part of the seam; the address stays valid for the life of the builder.
+  LinearSeam& linear_seam(LinearSeam seam);
+  FfnSeam& ffn_seam(FfnSeam seam);
+  AttentionSeam& attention_seam(AttentionSeam seam);
+  std::deque<LinearSeam>& linear_seams() { return linear_seams_; }
+  std::deque<FfnSeam>& ffn_seams() { return ffn_seams_; }
+  std::deque<AttentionSeam>& attention_seams() { return attention_seams_; }
 
   // The table is complete once the model is built; it does not need the memory.
   std::vector<MemoryLine> memory_table() const;
@@ -82,6 +100,10 @@ class Builder {
   Arena optimizer_;
   Arena activations_;
   Arena workspace_;
+  Arena sparsity_;
+  std::deque<LinearSeam> linear_seams_;
+  std::deque<FfnSeam> ffn_seams_;
+  std::deque<AttentionSeam> attention_seams_;
 };
 
 }  // namespace twill

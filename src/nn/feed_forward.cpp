@@ -12,6 +12,10 @@ std::int64_t input_width(const FeedForward::Options& options) {
 
 FeedForward::FeedForward(Builder& builder, const std::string& name, Options options)
     : options_(options),
+      seam_(builder.ffn_seam({.name = name,
+                              .activation = options.activation,
+                              .width = options.width,
+                              .hidden = options.hidden})),
       input_(builder, name + ".input",
              {.in = options.width,
               .out = input_width(options),
@@ -21,9 +25,11 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
               {.linear = {.in = options.hidden,
                           .out = options.width,
                           .bias = options.bias,
-                          .init_std = options.output_init_std},
+                          .init_std = options.output_init_std,
+                          .width_axis = GroupAxis::kWithinColumn},
                .dropout = options.dropout,
-               .dropout_stream = options.dropout_stream}) {
+               .dropout_stream = options.dropout_stream}),
+      selection_(builder, seam_) {
   const Shape wide{builder.max_tokens(), input_width(options)};
   const Shape hidden{builder.max_tokens(), options.hidden};
   builder.activation("ffn.before", before_, wide);
@@ -34,20 +40,27 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
 }
 
 void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
+  const View after = pass.rows(after_);
   input_.forward(pass, x, pass.rows(before_));
-  activation_forward(
-      pass.context, {.kind = options_.activation, .x = pass.rows(before_), .y = pass.rows(after_)});
-  output_.forward(pass, pass.rows(after_), residual, out);
+  activation_forward(pass.context,
+                     {.kind = options_.activation, .x = pass.rows(before_), .y = after});
+  selection_.measure(pass, after);
+  if (selection_.active(pass)) selection_.forward(pass, x, after);
+  output_.forward(pass, after, residual, out);
 }
 
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
-  output_.backward(pass, pass.rows(after_), dout, pass.rows(dafter_));
+  const View after = pass.rows(after_), dbefore = pass.rows(dbefore_);
+  output_.backward(pass, after, dout, pass.rows(dafter_),
+                   selection_.for_wgrad(pass, after, /*is_gradient=*/false));
   activation_backward(pass.context, {.kind = options_.activation,
                                      .x = pass.rows(before_),
                                      .dy = pass.rows(dafter_),
-                                     .dx = pass.rows(dbefore_)});
-  input_.wgrad(pass, x, pass.rows(dbefore_));
-  input_.dgrad(pass, pass.rows(dbefore_), dx);
+                                     .dx = dbefore});
+  if (selection_.active(pass)) selection_.backward(pass, dbefore);
+  input_.weight_gradient(pass, x, selection_.for_wgrad(pass, dbefore, /*is_gradient=*/true));
+  input_.bias_gradient(pass, dbefore);
+  input_.dgrad(pass, dbefore, dx);
 }
 
 }  // namespace twill

@@ -5,6 +5,7 @@
 
 #include <string>
 
+#include "nn/activation_selection.h"
 #include "nn/linear.h"
 #include "nn/residual_output.h"
 #include "ops/activation.h"
@@ -32,8 +33,10 @@ class FeedForward {
 
  private:
   Options options_;
+  FfnSeam& seam_;
   Linear input_;
   ResidualOutput output_;
+  ActivationSelection selection_;
   View before_;  // (tokens, hidden or 2 hidden)
   View after_;   // (tokens, hidden)
   View dbefore_;

@@ -8,6 +8,7 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
+#include "ops/fp8.h"
 
 namespace twill {
 
@@ -18,6 +19,8 @@ class Linear {
     std::int64_t out = 0;
     bool bias = true;
     double init_std = 0.02;
+    LayerFamily family = LayerFamily::kFfn;
+    GroupAxis width_axis = GroupAxis::kWithinRow;  // see LinearSeam
   };
   Linear(Builder& builder, const std::string& name, Options options);
 
@@ -25,12 +28,26 @@ class Linear {
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
-  // dW (+)= dyᵀ x, db (+)= Σ dy
+  // dW (+)= dyᵀ x, db (+)= Σ dy. The bias never sees a sample of dy.
   void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
+  // The same with another dy for the weight than for the bias.
+  void weight_gradient(const Pass& pass, ConstView x, ConstView dy) const;
+  void bias_gradient(const Pass& pass, ConstView dy) const;
 
  private:
+  // `x` itself, or its rounded copy in `scratch`.
+  ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
+  bool rounds(const Pass& pass) const { return pass.as_trained && seam_.fp8 != Fp8Mode::kNone; }
+  // Of operands other than a gradient, in the backward products.
+  Fp8Format backward_format() const;
+
   Parameter& weight_;  // (out, in)
   Parameter* bias_ = nullptr;
+  LinearSeam& seam_;
+  View sampled_;         // (tokens, out)
+  View rounded_weight_;  // (out, in)
+  View rounded_input_;   // (tokens, in)
+  View rounded_output_;  // (tokens, out)
 };
 
 }  // namespace twill

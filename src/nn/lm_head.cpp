@@ -26,7 +26,8 @@ Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::O
 }  // namespace
 
 LmHead::LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied)
-    : weight_(tied != nullptr ? *tied : own_weight(builder, name, options)) {
+    : weight_(tied != nullptr ? *tied : own_weight(builder, name, options)),
+      seam_(builder.linear_seam({.name = name, .family = LayerFamily::kHead, .weight = &weight_})) {
   // The head is the first to touch its gradient in a backward pass: it overwrites.
   weight_.clear_gradient = false;
   builder.scratch("head.logits", logits_,
@@ -36,8 +37,9 @@ LmHead::LmHead(Builder& builder, const std::string& name, Options options, Param
 View LmHead::piece_logits(const Pass& pass, ConstView x, std::int64_t begin,
                           std::int64_t count) const {
   const View logits = logits_.row_range(0, count);
-  gemm(pass.context,
-       {.a = x.row_range(begin, count), .b = weight_.value, .c = logits, .trans_b = true});
+  gemm(
+      pass.context,
+      {.a = x.row_range(begin, count), .b = seam_.forward_operand(), .c = logits, .trans_b = true});
   return logits;
 }
 
@@ -74,7 +76,7 @@ void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets,
                         .c = weight_.gradient,
                         .trans_a = true,
                         .accumulate = pass.accumulate || begin > 0});
-    gemm(pass.context, {.a = logits, .b = weight_.value, .c = dx.row_range(begin, count)});
+    gemm(pass.context, {.a = logits, .b = seam_.dgrad_operand(), .c = dx.row_range(begin, count)});
   });
 }
 

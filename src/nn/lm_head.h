@@ -42,7 +42,8 @@ class LmHead {
   void for_each_piece(const Pass& pass, const Body& body) const;
 
   Parameter& weight_;  // (vocab, width)
-  View logits_;        // (piece, vocab)
+  LinearSeam& seam_;
+  View logits_;  // (piece, vocab)
 };
 
 }  // namespace twill

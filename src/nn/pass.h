@@ -21,6 +21,9 @@ struct Pass {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint32_t micro_step = 0;
+  // Activations are selected, attention sees its pattern and operands are rounded, as the seams say
+  // (nn/seam.h). Without it a pass is the plain model on the forward operands: a causal one.
+  bool as_trained = false;
   // The step's gradients already hold earlier micro-batches: add to them.
   bool accumulate = false;
 

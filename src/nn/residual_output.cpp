@@ -18,12 +18,13 @@ void ResidualOutput::forward(const Pass& pass, ConstView x, ConstView residual, 
   dropout_.apply(pass, pass.rows(branch_), out, residual);
 }
 
-void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
+void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, View dx,
+                              ConstView x_of_weight) const {
   if (dropout_.active(pass)) {
     dropout_.apply(pass, dout, pass.rows(branch_));
     dout = pass.rows(branch_);
   }
-  linear_.wgrad(pass, x, dout);
+  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dout);
   linear_.dgrad(pass, dout, dx);
 }
 

@@ -22,7 +22,9 @@ class ResidualOutput {
   // out = residual + dropout(linear(x))
   void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
   // dx = gradient of x, given the gradient of out; the residual's gradient stays with the caller.
-  void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
+  // `x_of_weight`, if given, stands for x in the weight's gradient.
+  void backward(const Pass& pass, ConstView x, ConstView dout, View dx,
+                ConstView x_of_weight = {}) const;
 
  private:
   Linear linear_;

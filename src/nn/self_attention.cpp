@@ -21,16 +21,20 @@ View lse_view(const Pass& pass, View lse, std::int64_t heads) {
 SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options options)
     : options_(options),
       qkv_heads_(options.heads + 2 * options.kv_heads),
+      seam_(builder.attention_seam({.name = name})),
       qkv_(builder, name + ".qkv",
            {.in = options.width,
             .out = qkv_heads_ * options.head_dim,
             .bias = options.bias,
-            .init_std = options.init_std}),
+            .init_std = options.init_std,
+            .family = LayerFamily::kAttention}),
       output_(builder, name + ".output",
               {.linear = {.in = options.heads * options.head_dim,
                           .out = options.width,
                           .bias = options.bias,
-                          .init_std = options.output_init_std},
+                          .init_std = options.output_init_std,
+                          .family = LayerFamily::kAttention,
+                          .width_axis = GroupAxis::kWithinColumn},
                .dropout = options.dropout,
                .dropout_stream = options.dropout_stream}) {
   const std::int64_t tokens = builder.max_tokens();
@@ -77,13 +81,19 @@ double SelfAttention::scale() const {
   return 1.0 / std::sqrt(static_cast<double>(options_.head_dim));
 }
 
+AttentionPattern SelfAttention::pattern(const Pass& pass) const {
+  return pass.as_trained ? seam_.pattern : AttentionPattern::kCausal;
+}
+
 void SelfAttention::attend(const Pass& pass) const {
   if (pass.past > 0) return attend_over_cache(pass, /*store_only=*/false);
   attention_forward(pass.context, {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
                                    .out = heads_view(pass, context_, options_.heads),
                                    .lse = lse_view(pass, lse_, options_.heads),
                                    .workspace = workspace_,
-                                   .scale = scale()});
+                                   .scale = scale(),
+                                   .pattern = pattern(pass),
+                                   .stride = seam_.stride});
   // Without a past the product form above is the quicker one; the cache still has to be filled.
   if (pass.cached) attend_over_cache(pass, /*store_only=*/true);
 }
@@ -109,7 +119,9 @@ void SelfAttention::backward(const Pass& pass, ConstView x, ConstView dout, View
                                     .dout = heads_view(pass, dcontext_, options_.heads),
                                     .dqkv = dqkv,
                                     .workspace = workspace_,
-                                    .scale = scale()});
+                                    .scale = scale(),
+                                    .pattern = pattern(pass),
+                                    .stride = seam_.stride});
   if (options_.rotary_theta > 0.0)
     rotary(pass.context, {.x = dqkv,
                           .num_rotated = options_.heads + options_.kv_heads,

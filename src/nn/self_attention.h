@@ -38,8 +38,11 @@ class SelfAttention {
   void attend(const Pass& pass) const;
   void attend_over_cache(const Pass& pass, bool store_only) const;
 
+  AttentionPattern pattern(const Pass& pass) const;
+
   Options options_;
   std::int64_t qkv_heads_;
+  AttentionSeam& seam_;
   Linear qkv_;
   ResidualOutput output_;
   View qkv_out_;  // (tokens, qkv_heads D), rotated

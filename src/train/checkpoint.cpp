@@ -13,6 +13,8 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/toml_config.h"
+#include "sparsity/deployment.h"
+#include "tensor/tensor.h"
 
 namespace twill {
 namespace {
@@ -23,11 +25,16 @@ constexpr std::string_view kPrefix = "step-";
 constexpr std::string_view kHidden = ".unfinished-";
 constexpr std::string_view kModelFile = "model.safetensors";
 constexpr std::string_view kStateFile = "state.safetensors";
+constexpr std::string_view kSparsityFile = "sparsity.safetensors";
 // The two files of a checkpoint carry the same hash of the weights, so that files of different
 // checkpoints cannot be mixed unnoticed.
 constexpr const char* kWeightsKey = "twill.weights";
 constexpr const char* kModelKey = "twill.model";
 constexpr const char* kImportedKey = "twill.imported";
+// Says in model.safetensors that the third file belongs to it.
+constexpr const char* kSparsityKey = "twill.sparsity";
+constexpr std::string_view kDeployPrefix = "twill.deploy.";
+constexpr std::string_view kSparsityPrefix = "twill.sparsity.";
 
 std::string file_in(const std::string& checkpoint, std::string_view name) {
   return checkpoint + "/" + std::string(name);
@@ -117,6 +124,49 @@ void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
           "{} and {} belong to different checkpoints", model.path(), state.path());
 }
 
+bool is_sparse(const SafetensorsFile& model) { return model.metadata().contains(kSparsityKey); }
+
+void write_sparsity(const std::string& path, const SparsityEngine& sparsity,
+                    const std::string& weights) {
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, view] : sparsity.state_tensors()) entries.push_back({name, view});
+  std::map<std::string, std::string> metadata{{kWeightsKey, weights}};
+  for (const auto& [key, text] : sparsity.state_texts())
+    metadata[std::string(kSparsityPrefix) + key] = text;
+  for (const auto& [layer, rule] : sparsity.deployments())
+    metadata[std::string(kDeployPrefix) + layer] = rule;
+  write_safetensors(path, entries, metadata);
+}
+
+void read_sparsity(const std::string& checkpoint, Trainer& trainer) {
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  SparsityEngine& sparsity = trainer.sparsity();
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, view] : sparsity.state_tensors()) entries.push_back({name, view});
+  require_same_tensors(file, entries);
+  for (const auto& [name, view] : sparsity.state_tensors()) file.read_into(name, view);
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, text] : file.metadata())
+    if (key.starts_with(kSparsityPrefix)) texts[key.substr(kSparsityPrefix.size())] = text;
+  sparsity.restore(trainer.context(), texts);
+}
+
+// Projects the weights of the layers that the checkpoint names.
+void deploy_weights(const std::string& checkpoint, Builder& builder) {
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  for (const auto& [key, rule] : file.metadata()) {
+    if (!key.starts_with(kDeployPrefix)) continue;
+    const std::string layer = key.substr(kDeployPrefix.size());
+    const auto seam = std::ranges::find(builder.linear_seams(), layer, &LinearSeam::name);
+    require(seam != builder.linear_seams().end(), "{}: layer {} is not one of the model's",
+            file.path(), layer);
+    const View weight = seam->weight->value;
+    Tensor mask(DType::kU8, weight.shape());
+    if (rule == "mask") file.read_into(layer + ".mask", mask.view());
+    deploy(builder.context(), {layer, rule}, mask.view(), weight);
+  }
+}
+
 // What a process killed while writing or deleting leaves behind.
 void remove_leftovers(const std::string& folder) {
   std::error_code ignored;
@@ -158,8 +208,13 @@ std::string save_checkpoint(const std::string& folder, const Trainer& trainer, s
   std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
     const std::string weights = hash_of_weights(trainer.builder());
     ModelConfig model = trainer.config().model;
-    write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()),
-                      {{kWeightsKey, weights}, {kModelKey, write_toml(model)}});
+    std::map<std::string, std::string> about{{kWeightsKey, weights},
+                                             {kModelKey, write_toml(model)}};
+    if (trainer.sparsity().has_state()) {
+      about[kSparsityKey] = std::string(kSparsityFile);
+      write_sparsity(file_in(temporary, kSparsityFile), trainer.sparsity(), weights);
+    }
+    write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()), about);
     auto metadata = progress_metadata(trainer.progress());
     metadata[kWeightsKey] = weights;
     write_safetensors(file_in(temporary, kStateFile), moment_entries(trainer.optimizer()),
@@ -204,10 +259,16 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
                         .updates = number_at(state, "twill.updates"),
                         .tokens = number_at(state, "twill.tokens"),
                         .windows = number_at(state, "twill.windows")};
+  require(is_sparse(model) == trainer.sparsity().has_state(),
+          "{}: belongs to a run {} a sparse recipe", model.path(),
+          is_sparse(model) ? "with" : "without");
+  if (is_sparse(model)) read_sparsity(checkpoint, trainer);
 }
 
 void load_weights(const std::string& checkpoint, Builder& builder) {
-  read_weights(SafetensorsFile(file_in(checkpoint, kModelFile)), builder);
+  const SafetensorsFile model(file_in(checkpoint, kModelFile));
+  read_weights(model, builder);
+  if (is_sparse(model)) deploy_weights(checkpoint, builder);
 }
 
 ModelConfig load_model_config(const std::string& checkpoint) {
@@ -240,6 +301,7 @@ std::string find_damage(const std::string& checkpoint, CheckpointFiles files) {
     const SafetensorsFile model = open_checked(checkpoint, kModelFile);
     if (files == CheckpointFiles::kModelAndState)
       require_pair(model, open_checked(checkpoint, kStateFile));
+    if (is_sparse(model)) require_pair(model, open_checked(checkpoint, kSparsityFile));
   } catch (const Error& error) {
     return error.what();
   }

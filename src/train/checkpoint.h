@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// A checkpoint is a folder step-00000120 with two files: model.safetensors (weights and the model's
-// config, usable alone) and state.safetensors (moments, step, position in the data). It appears
-// whole or not at all, and equal states are equal bytes.
+// A checkpoint is a folder step-00000120 with model.safetensors (master weights and the model's
+// config), state.safetensors (moments, step, position in the data) and, of a sparse recipe,
+// sparsity.safetensors (masks, scales, phase, and how weights are projected). It appears whole or
+// not at all, and equal states are equal bytes.
 #pragma once
 
 #include <cstdint>
@@ -29,7 +30,8 @@ std::string imported_from(const std::string& checkpoint);
 // Puts weights, moments and progress back. Throws twill::Error naming the file and what is wrong.
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
 
-// Weights only, into a model of any mode. This and load_model_config read a checkpoint that
+// Weights only, into a model of any mode: those that leave the house, which in a sparse phase are the
+// projected ones (sparsity/deployment.h). This and load_model_config read a checkpoint that
 // require_undamaged() has let pass: a large file is hashed once.
 void load_weights(const std::string& checkpoint, Builder& builder);
 

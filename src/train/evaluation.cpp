@@ -19,7 +19,7 @@ WindowEvaluator::WindowEvaluator(TokenSequence tokens, std::int64_t time, std::i
       inputs_(static_cast<std::size_t>(batch * time)),
       targets_(inputs_.size()) {}
 
-double WindowEvaluator::mean_loss(const Context& context, Decoder& model) {
+double WindowEvaluator::mean_loss(const Context& context, Decoder& model, bool as_trained) {
   const auto windows = static_cast<std::int64_t>(begins_.size());
   double sum = 0.0;
   for (std::int64_t first = 0; first < windows; first += batch_) {
@@ -28,7 +28,7 @@ double WindowEvaluator::mean_loss(const Context& context, Decoder& model) {
       copy_window(tokens_, begins_[static_cast<std::size_t>(first + row)], time_,
                   inputs_.data() + row * time_, targets_.data() + row * time_);
     const auto count = static_cast<std::size_t>(rows * time_);
-    const Pass pass{.context = context, .batch = rows, .time = time_};
+    const Pass pass{.context = context, .batch = rows, .time = time_, .as_trained = as_trained};
     sum += static_cast<double>(rows) *
            model.loss(pass, std::span(inputs_).first(count), std::span(targets_).first(count));
   }

@@ -19,8 +19,8 @@ class WindowEvaluator {
 
   std::int64_t num_tokens() const { return static_cast<std::int64_t>(begins_.size()) * time_; }
 
-  // Mean loss per token in nats, windows in order.
-  double mean_loss(const Context& context, Decoder& model);
+  // Mean loss per token in nats, windows in order. `as_trained`: see Pass.
+  double mean_loss(const Context& context, Decoder& model, bool as_trained = false);
 
   // The target ids of all windows, in the same order.
   std::vector<std::int32_t> targets() const;

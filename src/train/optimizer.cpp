@@ -3,10 +3,13 @@
 
 #include <fnmatch.h>
 
+#include <algorithm>
 #include <cmath>
 
+#include "base/check.h"
 #include "base/require.h"
 #include "ops/adamw.h"
+#include "ops/moment_change.h"
 #include "ops/sum_squares.h"
 
 namespace twill {
@@ -51,20 +54,48 @@ double Optimizer::gradient_norm(const Context& context) const {
   return std::sqrt(total);
 }
 
-void Optimizer::apply(const Context& context, double lr, double norm, std::int64_t update) {
-  const double scale = config_.clip > 0.0 && norm > config_.clip ? config_.clip / norm : 1.0;
-  for (const Slot& slot : slots_)
+double Optimizer::clip_scale(double norm) const {
+  return config_.clip > 0.0 && norm > config_.clip ? config_.clip / norm : 1.0;
+}
+
+void Optimizer::apply(const Context& context, const Step& step) {
+  // STEP's denominator with frozen moments: eps to the power 3/4.
+  const double eps = step.freeze_second_moments ? std::pow(config_.eps, 0.75) : config_.eps;
+  for (const Slot& slot : slots_) {
+    const bool is_scaled = step.is_scaled && step.is_scaled(*slot.parameter);
     adamw(context, {.weight = slot.parameter->value,
                     .grad = slot.parameter->gradient,
                     .m = slot.m,
                     .v = slot.v,
-                    .lr = lr * slot.lr_scale,
+                    .lr = step.lr * slot.lr_scale,
                     .beta1 = config_.beta1,
                     .beta2 = config_.beta2,
-                    .eps = config_.eps,
+                    .eps = eps,
                     .weight_decay = slot.weight_decay,
-                    .grad_scale = scale,
-                    .step = update});
+                    .grad_scale = is_scaled ? 1.0 : step.scale,
+                    .step = step.update,
+                    .freeze_v = step.freeze_second_moments});
+  }
+}
+
+double Optimizer::mean_moment_change(const Context& context, double scale) const {
+  double total = 0.0, count = 0.0;
+  for (const Slot& slot : slots_) {
+    moment_change(context, {.grad = slot.parameter->gradient,
+                            .v = slot.v,
+                            .sum = sum_,
+                            .beta2 = config_.beta2,
+                            .grad_scale = scale});
+    total += *sum_.as<double>();
+    count += static_cast<double>(slot.v.num_elements());
+  }
+  return total / count;
+}
+
+const Optimizer::Slot& Optimizer::slot_of(const Parameter& parameter) const {
+  const auto found = std::ranges::find(slots_, &parameter, &Slot::parameter);
+  TWILL_CHECK(found != slots_.end(), "every parameter has a slot");
+  return *found;
 }
 
 }  // namespace twill

@@ -4,6 +4,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "nn/builder.h"
@@ -21,9 +22,22 @@ class Optimizer {
   // Global norm of all gradients. Not finite when any gradient is not.
   double gradient_norm(const Context& context) const;
 
-  // One update; `update` counts from 1. Gradients are scaled by clip / norm where norm exceeds
-  // clip.
-  void apply(const Context& context, double lr, double norm, std::int64_t update);
+  // The factor that clipping puts on gradients of this norm.
+  double clip_scale(double norm) const;
+
+  // One update. `update` counts from 1; gradients are multiplied by `scale`, except those of which
+  // is_scaled() says that they carry it already.
+  struct Step {
+    double lr = 0.0;
+    double scale = 1.0;
+    std::int64_t update = 1;
+    bool freeze_second_moments = false;
+    std::function<bool(const Parameter&)> is_scaled = {};
+  };
+  void apply(const Context& context, const Step& step);
+
+  // Mean over all elements of how much this step's gradients would move the second moments.
+  double mean_moment_change(const Context& context, double scale) const;
 
   struct Slot {
     Parameter* parameter;
@@ -33,6 +47,7 @@ class Optimizer {
     View v;
   };
   const std::deque<Slot>& slots() const { return slots_; }
+  const Slot& slot_of(const Parameter& parameter) const;
 
  private:
   void apply_rule(const OptimizerGroup& group);

@@ -16,7 +16,6 @@ constexpr std::int64_t kMany = 1'000'000'000;
 constexpr std::int64_t kMaxMicroBatchTokens = 1 << 26;
 
 constexpr std::array<std::string_view, 3> kDevices{"auto", "cpu", "reference"};
-constexpr std::array<std::string_view, 1> kRecipes{"dense"};
 constexpr std::array<std::string_view, 2> kOnNonfinite{"stop", "skip"};
 constexpr std::array<std::string_view, 4> kSchedules{"cosine", "linear", "wsd", "constant"};
 
@@ -26,10 +25,6 @@ void RunSection::fields(FieldVisitor& visit) {
   visit("name", name, {}, "name of the run's folder; empty takes the next free one (gpt-001)",
         OnResume::kFree);
   visit("dir", dir, {}, "folder that holds the runs", OnResume::kFree);
-}
-
-void RecipeConfig::fields(FieldVisitor& visit) {
-  visit("name", name, kRecipes, "how sparsity enters; dense: not at all");
 }
 
 void TrainConfig::fields(FieldVisitor& visit) {
@@ -120,6 +115,8 @@ std::int64_t RunConfig::accumulation() const {
 
 namespace {
 
+bool is_recipe_file(const std::string& name) { return name.ends_with(".toml"); }
+
 TomlDocument read_document(const std::string& file, const std::vector<std::string>& overrides) {
   TomlDocument document;
   if (!file.empty()) document = TomlDocument::parse_file(file);
@@ -134,13 +131,50 @@ RunConfig read_run_config(const std::string& file, const std::vector<std::string
   RunConfig config;
   if (const auto name = document.text_at("model.name"))
     if (const auto preset = find_preset(*name)) config.model = *preset;
+  const std::string recipe = document.text_at("recipe.name").value_or(config.recipe.name);
+  const bool known = find_recipe(recipe).has_value() || is_recipe_file(recipe);
+  if (known) config.recipe = read_recipe(recipe);
+  const std::string name = config.recipe.name;
   read(document, config);
+  // A recipe of a file keeps its own name: the file may be gone when the run is resumed.
+  if (known) config.recipe.name = name;
+  if (!known && config.recipe.phase.empty()) (void)read_recipe(recipe);  // says what is known
   return config;
+}
+
+RecipeConfig read_recipe(const std::string& name) {
+  RecipeConfig recipe;
+  if (is_recipe_file(name)) {
+    read(TomlDocument::parse_file(name), recipe);
+    return recipe;
+  }
+  const auto text = find_recipe(name);
+  std::vector<std::string> names;
+  for (const BuiltInRecipe& known : built_in_recipes()) names.emplace_back(known.name);
+  require(
+      text.has_value(),
+      "unknown recipe '{}'; did you mean '{}'? `twill recipes` lists them; a file ends in .toml",
+      name, nearest(name, names));
+  read(TomlDocument::parse_text(*text, fmt::format("recipe {}", name)), recipe);
+  return recipe;
 }
 
 std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides) {
   return read_document(file, overrides).text_at("run.dir").value_or(RunSection().dir);
 }
+
+namespace {
+
+void require_recipe_fits(const RunConfig& config) {
+  validate(config.recipe, config.length());
+  const std::string& needed = config.recipe.needs_activation;
+  require(needed.empty() || needed == config.model.ffn.activation,
+          "recipe {} is made for model.ffn.activation = \"{}\", got \"{}\": set "
+          "model.ffn.activation={}",
+          config.recipe.name, needed, config.model.ffn.activation, needed);
+}
+
+}  // namespace
 
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
   config.model = resolved(config.model, tokenizer_vocab);
@@ -159,6 +193,7 @@ RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
           "nearest is {}",
           config.train.batch_tokens, micro,
           std::max<std::int64_t>(1, (config.train.batch_tokens + micro / 2) / micro) * micro);
+  require_recipe_fits(config);
   return config;
 }
 

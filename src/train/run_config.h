@@ -9,17 +9,13 @@
 #include "base/fields.h"
 #include "data/corpus.h"
 #include "models/model_config.h"
+#include "sparsity/recipe.h"
 
 namespace twill {
 
 struct RunSection {
   std::string name;
   std::string dir = "runs";
-  void fields(FieldVisitor& visit);
-};
-
-struct RecipeConfig {
-  std::string name = "dense";
   void fields(FieldVisitor& visit);
 };
 
@@ -98,10 +94,14 @@ struct RunConfig {
   std::int64_t micro_batch_tokens() const { return train.micro_batch * sequence(); }
   // Micro-batches of one optimizer step.
   std::int64_t accumulation() const;
+  RunLength length() const { return {train.steps, accumulation() * micro_batch_tokens()}; }
 };
 
 // Presets first, then the file (may be empty), then each key=value. Nothing is derived yet.
 RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides);
+
+// A recipe of `twill recipes`, or a TOML file.
+RecipeConfig read_recipe(const std::string& name);
 
 // run.dir alone: where to look for a run before its own config is known.
 std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides);

@@ -20,12 +20,15 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
       evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
                  config.eval.windows),
-      builder_(context, {.dtype = DType::kF32,
-                         .training = true,
-                         .max_batch = config.train.micro_batch,
-                         .max_time = config.sequence()}),
+      builder_(context,
+               SparsityEngine::asked_of(config.recipe, {.dtype = DType::kF32,
+                                                        .training = true,
+                                                        .max_batch = config.train.micro_batch,
+                                                        .max_time = config.sequence()})),
       model_(builder_, config.model),
       optimizer_(builder_, config.optimizer),
+      sparsity_(builder_, config.recipe, config.length(), config.sequence(),
+                static_cast<std::uint64_t>(config.train.seed)),
       inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
       targets_(inputs_.size()) {}
 
@@ -48,6 +51,7 @@ double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
                   .seed = static_cast<std::uint64_t>(config_.train.seed),
                   // Wraps after 2^32 micro-steps; dropout draws then repeat, nothing else does.
                   .micro_step = static_cast<std::uint32_t>(progress_.step * count + index),
+                  .as_trained = true,
                   .accumulate = index > 0};
   return model_.loss_and_gradient(pass, inputs_, targets_, 1.0 / static_cast<double>(count));
 }
@@ -61,6 +65,8 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   const Clock::time_point start = Clock::now();
   const Progress before = progress_;
   const std::int64_t count = config_.accumulation();
+  const std::int64_t step = progress_.step;
+  sparsity_.before_step(context_, step);
   double loss = 0.0;
   for (std::int64_t index = 0; index < count; ++index) {
     if (stop) {
@@ -73,6 +79,7 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
 
   StepResult result;
   result.loss = loss;
+  sparsity_.after_backward(context_, step);
   result.grad_norm = optimizer_.gradient_norm(context_);
   result.finite = std::isfinite(loss) && std::isfinite(result.grad_norm);
   result.step = ++progress_.step;
@@ -80,11 +87,43 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   result.tokens = progress_.tokens;
   result.lr =
       learning_rate(config_.schedule, config_.optimizer.lr, result.step, config_.train.steps);
-  if (result.finite) optimizer_.apply(context_, result.lr, result.grad_norm, ++progress_.updates);
+  if (result.finite) change_weights(result, step);
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
 }
 
-double Trainer::evaluate() { return evaluator_.mean_loss(context_, model_); }
+void Trainer::change_weights(StepResult& result, std::int64_t step) {
+  if (sparsity_.updates_topology(step)) {
+    result.topology_update = true;
+    sparsity_.update_topology(context_, step, [this](const Parameter& parameter) {
+      const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
+      return Moments{slot.m, slot.v};
+    });
+    if (sparsity_.skips_optimizer(step)) return sparsity_.after_update(context_, step);
+    result.grad_norm = optimizer_.gradient_norm(context_);
+  }
+  const double scale = optimizer_.clip_scale(result.grad_norm);
+  if (sparsity_.watches_moments())
+    sparsity_.observe_moment_change(step, optimizer_.mean_moment_change(context_, scale),
+                                    config_.optimizer.beta2);
+  sparsity_.before_update(context_, scale, result.lr);
+  optimizer_.apply(context_, {.lr = result.lr,
+                              .scale = scale,
+                              .update = ++progress_.updates,
+                              .freeze_second_moments = sparsity_.freezes_second_moments(),
+                              .is_scaled = [this](const Parameter& parameter) {
+                                return sparsity_.is_scaled(parameter);
+                              }});
+  sparsity_.after_update(context_, step);
+}
+
+double Trainer::evaluate() { return evaluator_.mean_loss(context_, model_, false); }
+
+double Trainer::evaluate_master() {
+  const SparsityEngine::MasterWeights plain(sparsity_);
+  return evaluate();
+}
+
+double Trainer::evaluate_as_trained() { return evaluator_.mean_loss(context_, model_, true); }
 
 }  // namespace twill

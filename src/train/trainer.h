@@ -12,6 +12,7 @@
 #include "data/mixed_windows.h"
 #include "models/decoder.h"
 #include "nn/builder.h"
+#include "sparsity/engine.h"
 #include "train/evaluation.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
@@ -38,6 +39,8 @@ struct StepResult {
   // Loss or gradient was NaN or infinite: no update was applied. What follows is the caller's
   // policy.
   bool finite = true;
+  // The topology moved instead of the weights.
+  bool topology_update = false;
 };
 
 class Trainer {
@@ -57,8 +60,13 @@ class Trainer {
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
   std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
 
-  // Mean loss over the validation windows.
+  // Mean loss over the validation windows, of the model as it would leave the house now: projected
+  // weights, but every activation and causal attention.
   double evaluate();
+  // The same of the plain master weights, and of the model with everything as in training: what a
+  // sparse phase hides. Equal to evaluate() where the recipe does nothing of the kind.
+  double evaluate_master();
+  double evaluate_as_trained();
 
   const RunConfig& config() const { return config_; }
   const Context& context() const { return context_; }
@@ -66,12 +74,16 @@ class Trainer {
   const Builder& builder() const { return builder_; }
   const Optimizer& optimizer() const { return optimizer_; }
   Decoder& model() { return model_; }
+  SparsityEngine& sparsity() { return sparsity_; }
+  const SparsityEngine& sparsity() const { return sparsity_; }
   const MixedWindows& stream() const { return stream_; }
   Progress& progress() { return progress_; }
   const Progress& progress() const { return progress_; }
 
  private:
   double micro_batch(std::int64_t index, std::int64_t count);
+  // Clipping, decay, AdamW or an update of the topology.
+  void change_weights(StepResult& result, std::int64_t step);
 
   const Context& context_;
   RunConfig config_;
@@ -80,6 +92,7 @@ class Trainer {
   Builder builder_;
   Decoder model_;
   Optimizer optimizer_;
+  SparsityEngine sparsity_;
   Progress progress_;
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;

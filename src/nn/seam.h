@@ -1,0 +1,89 @@
+// SPDX-License-Identifier: Apache-2.0
+// The seam where sparsity enters. A layer registers what can be steered with its Builder and reads it
+// in every pass; whoever steers (sparsity/) fills it between passes. As built, everything is plain
+// and dense. Layers know these parts, never a method's name.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+#include "ops/activation.h"
+#include "ops/attention_pattern.h"
+#include "ops/groups24.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+struct Parameter;
+
+enum class LayerFamily : std::uint8_t { kAttention, kFfn, kHead };
+
+// How dY enters the weight gradient.
+enum class WgradSample : std::uint8_t { kDense, kMvue, kMvueTwoDraw };
+
+// Number format of the three products, simulated (ops/fp8.h).
+//   kReference  forward: both operands e4m3; dgrad and wgrad: both e5m2 (as S-STE ran it)
+//   kMixed      weights and activations e4m3, gradients e5m2
+enum class Fp8Mode : std::uint8_t { kNone, kReference, kMixed };
+
+// One weight matrix and its three products.
+struct LinearSeam {
+  std::string name;  // "blocks.0.ffn.input"
+  LayerFamily family = LayerFamily::kFfn;
+  Parameter* weight = nullptr;
+  // The axis of the weight along which the model's width runs: rows of an input matrix, columns of
+  // an output matrix.
+  GroupAxis width_axis = GroupAxis::kWithinRow;
+  std::uint32_t stream = 0;  // number of the layer, for random draws
+
+  ConstView forward = {};  // what the forward product multiplies with; absent: the weight
+  ConstView dgrad = {};
+  WgradSample wgrad = WgradSample::kDense;
+  Fp8Mode fp8 = Fp8Mode::kNone;
+
+  ConstView forward_operand() const;
+  ConstView dgrad_operand() const;
+};
+
+// In which order tokens stand beside each other when blocks of them are cut.
+enum class TokenOrder : std::uint8_t {
+  kAsIs,
+  kFixed,     // one permutation for all steps
+  kCentroid,  // sorted by the nearest centroid of the FFN's input
+  kEnergy,    // sorted by the cluster with the largest activations
+};
+
+// The activations between the two matrices of an FFN. A selection 1:2:4 is plain 2:4.
+struct FfnSeam {
+  std::string name;  // "blocks.0.ffn"
+  Activation activation = Activation::kGelu;
+  std::int64_t width = 0, hidden = 0;
+
+  bool selects = false;
+  std::int64_t v = 1, m = 4;
+  TokenOrder order = TokenOrder::kAsIs;
+  // The weight gradients' operands are selected once more, along tokens; m = 0: not at all.
+  std::int64_t transposed_v = 1, transposed_m = 0;
+
+  ConstView fixed_order = {};    // (tokens) i32
+  ConstView neuron_order = {};   // (hidden) i32, optional
+  ConstView clusters = {};       // (hidden) i32
+  ConstView centroids = {};      // (clusters, width)
+  ConstView dense_neurons = {};  // (hidden) u8, optional: these are never selected away …
+  bool dense_forward = true;     // … or only in the weight gradients
+
+  // Filled in a pass while `measures` is set.
+  bool measures = false;
+  View nonzero = {};          // (hidden) i32: tokens in which a neuron fired, before the selection
+  View mass = {};             // (3) f64, see ops/venom.h: the forward selection
+  View transposed_mass = {};  // (6) f64: the same for the activations and for their gradients
+  std::int64_t measured_tokens = 0;
+};
+
+struct AttentionSeam {
+  std::string name;  // "blocks.0.attention"
+  AttentionPattern pattern = AttentionPattern::kCausal;
+  std::int64_t stride = 1;
+};
+
+}  // namespace twill

@@ -1,0 +1,163 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/activation_steering.h"
+
+#include <algorithm>
+#include <span>
+
+#include "base/require.h"
+#include "sparsity/feature_split.h"
+#include "sparsity/neuron_clusters.h"
+#include "sparsity/scope.h"
+#include "sparsity/token_order.h"
+
+namespace twill {
+namespace {
+
+constexpr std::int64_t kMaxClusters = 32;  // m is at most 128
+
+TokenOrder order_of(const std::string& word) {
+  if (word == "fixed") return TokenOrder::kFixed;
+  if (word == "centroid") return TokenOrder::kCentroid;
+  return word == "energy" ? TokenOrder::kEnergy : TokenOrder::kAsIs;
+}
+
+template <class T>
+void copy_to(View view, const std::vector<T>& values) {
+  std::ranges::copy(values, view.as<T>());
+}
+
+void require_plain(const FfnSeam& seam, const ActivationsPart& part) {
+  require(!is_gated(seam.activation),
+          "recipe: activations.pattern = \"{}\" needs an FFN of two matrices, but {} is gated; set "
+          "model.ffn.activation=relu2",
+          part.pattern, seam.name);
+  const std::int64_t m = part.pattern == "2:4" ? 4 : part.m;
+  require(
+      seam.hidden % m == 0,
+      "recipe: activations.pattern = \"{}\" needs the hidden width of {} to be a multiple of {}, "
+      "got {}",
+      part.pattern, seam.name, m, seam.hidden);
+}
+
+// The FFN's first matrix, among the layers in scope.
+LinearSeam* input_of(const FfnSeam& ffn, const std::vector<LinearSeam*>& layers) {
+  for (LinearSeam* layer : layers)
+    if (layer->name == ffn.name + ".input") return layer;
+  return nullptr;
+}
+
+}  // namespace
+
+ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& recipe,
+                                       std::uint64_t seed)
+    : seed_(seed) {
+  const auto selects = [](const PhaseConfig& phase) { return !phase.activations.is_dense(); };
+  const auto first = std::ranges::find_if(recipe.phase, selects);
+  if (first == recipe.phase.end()) return;
+  const std::vector<LinearSeam*> layers = layers_in_scope(builder, recipe.layers);
+  for (FfnSeam& seam : builder.ffn_seams()) {
+    LinearSeam* input = input_of(seam, layers);
+    if (input == nullptr) continue;
+    for (const PhaseConfig& phase : recipe.phase)
+      if (selects(phase)) require_plain(seam, phase.activations);
+    SteeredFfn& ffn = ffns_.emplace_back();
+    ffn.seam = &seam;
+    ffn.input = input;
+    ffn.stream = input->stream;
+    builder.sparsity_state(ffn.neuron_order, DType::kI32, {seam.hidden});
+    builder.sparsity_state(ffn.clusters, DType::kI32, {seam.hidden});
+    builder.sparsity_state(ffn.centroids, DType::kF32, {kMaxClusters, seam.width});
+    builder.sparsity_state(ffn.dense_neurons, DType::kU8, {seam.hidden});
+    builder.sparsity_state(ffn.fixed_order, DType::kI32, {builder.max_tokens()});
+  }
+  require(!ffns_.empty(),
+          "recipe: activations.pattern = \"{}\" needs an FFN in scope, but recipe.layers has none",
+          first->activations.pattern);
+}
+
+void ActivationSteering::enter(const ActivationsPart& part) {
+  for (SteeredFfn& ffn : ffns_) {
+    ffn.num_clusters = 0;
+    ffn.has_dense = false;
+    if (part.order == "fixed")
+      copy_to(ffn.fixed_order,
+              random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
+  }
+  apply(part);
+}
+
+void ActivationSteering::refresh(const ActivationsPart& part) {
+  for (SteeredFfn& ffn : ffns_) {
+    if (part.clusters) cluster(ffn, part);
+    if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(ffn, part);
+    order_neurons(ffn, part);
+  }
+  apply(part);
+}
+
+void ActivationSteering::cluster(SteeredFfn& ffn, const ActivationsPart& part) const {
+  const std::int64_t count = part.m / 4;
+  const std::span<const float> known(ffn.centroids.as<float>(),
+                                     static_cast<std::size_t>(count * ffn.seam->width));
+  const NeuronClusters found =
+      cluster_neurons(ffn.input->weight->value,
+                      {.num_clusters = count,
+                       .seed = seed_,
+                       .layer = ffn.stream,
+                       .centroids = ffn.num_clusters == count ? known : std::span<const float>()});
+  copy_to(ffn.clusters, found.cluster);
+  copy_to(ffn.centroids, found.centroids);
+  ffn.num_clusters = count;
+}
+
+void ActivationSteering::choose_dense(SteeredFfn& ffn, const ActivationsPart& part) const {
+  const std::int64_t hidden = ffn.seam->hidden, m = part.pattern == "2:4" ? 4 : part.m;
+  const std::span<const std::int32_t> counts(ffn.seam->nonzero.as<std::int32_t>(),
+                                             static_cast<std::size_t>(hidden));
+  // Whole windows of sparse neurons are left, so that no window mixes both kinds.
+  const auto wanted =
+      static_cast<std::int64_t>(part.dense_share * static_cast<double>(hidden) + 0.5);
+  const std::int64_t dense = hidden - (hidden - wanted) / m * m;
+  // Half a neuron less than the exact share: it is rounded up.
+  copy_to(ffn.dense_neurons,
+          dense_neurons(counts, (static_cast<double>(dense) - 0.5) / static_cast<double>(hidden)));
+  ffn.has_dense = true;
+}
+
+// Interleaved by cluster; dense neurons stand behind all others.
+void ActivationSteering::order_neurons(SteeredFfn& ffn, const ActivationsPart& part) const {
+  const auto hidden = static_cast<std::size_t>(ffn.seam->hidden);
+  const bool apart = ffn.has_dense && part.dense_in == "all";
+  const std::uint8_t* dense = ffn.dense_neurons.as<std::uint8_t>();
+  std::vector<std::int32_t> order;
+  if (ffn.num_clusters > 0) {
+    order = interleaved_order({ffn.clusters.as<std::int32_t>(), hidden}, ffn.num_clusters);
+  } else {
+    for (std::size_t i = 0; i < hidden; ++i) order.push_back(static_cast<std::int32_t>(i));
+  }
+  if (apart) std::ranges::stable_partition(order, [&](std::int32_t i) { return dense[i] == 0; });
+  copy_to(ffn.neuron_order, order);
+}
+
+void ActivationSteering::apply(const ActivationsPart& part) {
+  for (SteeredFfn& ffn : ffns_) {
+    FfnSeam& seam = *ffn.seam;
+    seam.selects = !part.is_dense();
+    seam.v = part.pattern == "2:4" ? 1 : part.v;
+    seam.m = part.pattern == "2:4" ? 4 : part.m;
+    seam.order = order_of(part.order);
+    seam.transposed_v = part.transposed == "V:2:M" ? part.v : 1;
+    seam.transposed_m = part.transposed == "none" ? 0 : part.transposed == "2:4" ? 4 : part.m;
+    seam.fixed_order = part.order == "fixed" ? ffn.fixed_order : ConstView();
+    const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == "all");
+    seam.neuron_order = ordered ? ffn.neuron_order : ConstView();
+    seam.clusters = ffn.clusters;
+    seam.centroids = ffn.num_clusters > 0 ? ffn.centroids.row_range(0, ffn.num_clusters) : View();
+    seam.dense_neurons = ffn.has_dense ? ffn.dense_neurons : ConstView();
+    seam.dense_forward = part.dense_in == "all";
+    // Without clusters there is nothing to sort by yet.
+    if (ffn.num_clusters == 0 && seam.order != TokenOrder::kFixed) seam.order = TokenOrder::kAsIs;
+  }
+}
+
+}  // namespace twill

@@ -1,0 +1,56 @@
+// SPDX-License-Identifier: Apache-2.0
+// The part `activations` over a phase: fills the seams of the FFNs, and from time to time groups
+// neurons into clusters and picks those that stay dense.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "nn/builder.h"
+#include "sparsity/recipe.h"
+
+namespace twill {
+
+struct SteeredFfn {
+  FfnSeam* seam = nullptr;
+  LinearSeam* input = nullptr;  // its first matrix: what neurons are clustered by
+  std::uint32_t stream = 0;
+  View neuron_order = {};   // (hidden) i32
+  View clusters = {};       // (hidden) i32
+  View centroids = {};      // (kMaxClusters, width); the first of them in use
+  View dense_neurons = {};  // (hidden) u8
+  View fixed_order = {};    // (tokens) i32
+  // What holds now; the views above are valid where it says so.
+  std::int64_t num_clusters = 0;
+  bool has_dense = false;
+};
+
+class ActivationSteering {
+ public:
+  // Reserves memory where a phase of the recipe selects activations.
+  ActivationSteering(Builder& builder, const RecipeConfig& recipe, std::uint64_t seed);
+
+  bool exists() const { return !ffns_.empty(); }
+  // A phase begins: all seams in `layers` (names of FFNs in scope) follow `part`, the others are
+  // dense.
+  void enter(const ActivationsPart& part);
+  // New clusters and a new dense share, from the weights and the last measurement.
+  void refresh(const ActivationsPart& part);
+  // Points the seams at what is held: after enter(), refresh() or a restored checkpoint.
+  void apply(const ActivationsPart& part);
+
+  std::deque<SteeredFfn>& ffns() { return ffns_; }
+  const std::deque<SteeredFfn>& ffns() const { return ffns_; }
+
+ private:
+  void cluster(SteeredFfn& ffn, const ActivationsPart& part) const;
+  void choose_dense(SteeredFfn& ffn, const ActivationsPart& part) const;
+  void order_neurons(SteeredFfn& ffn, const ActivationsPart& part) const;
+
+  std::deque<SteeredFfn> ffns_;
+  std::uint64_t seed_;
+};
+
+}  // namespace twill

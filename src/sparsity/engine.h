@@ -1,0 +1,152 @@
+// SPDX-License-Identifier: Apache-2.0
+// Steers the seams of a model through the phases of a recipe. The trainer calls it at fixed places of
+// a step; it knows parts, never a recipe's name.
+//
+//   before_step      phase changes, new masks where due, projected weights
+//   … micro-batches …
+//   after_backward   a kept topology hides gradients (not before one of its updates)
+//   … norm, clipping …
+//   update_topology  in place of the optimizer's step, where updates_topology() says so; or
+//   before_update    decay; the optimizer's step follows
+//   after_update     projections of the new weights, sample of health
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <map>
+#include <optional>
+#include <string>
+#include <vector>
+
+#include "nn/builder.h"
+#include "sparsity/activation_steering.h"
+#include "sparsity/deployment.h"
+#include "sparsity/health.h"
+#include "sparsity/phase_clock.h"
+#include "sparsity/recipe.h"
+#include "sparsity/topology_steering.h"
+#include "sparsity/weight_projection.h"
+
+namespace twill {
+
+class SparsityEngine {
+ public:
+  // The builder is not committed yet; `recipe` is validated against the length of the run.
+  SparsityEngine(Builder& builder, const RecipeConfig& recipe, const RunLength& length,
+                 std::int64_t sequence, std::uint64_t seed);
+  SparsityEngine(const SparsityEngine&) = delete;
+  SparsityEngine& operator=(const SparsityEngine&) = delete;
+
+  // What a recipe asks of the builder that the model is built with.
+  static Builder::Options asked_of(const RecipeConfig& recipe, Builder::Options options);
+
+  // `step` counts from 0 everywhere.
+  void before_step(const Context& context, std::int64_t step);
+  void after_backward(const Context& context, std::int64_t step);
+  bool updates_topology(std::int64_t step) const;
+  // Whether the optimizer's step is left out then.
+  bool skips_optimizer(std::int64_t step) const;
+  void update_topology(const Context& context, std::int64_t step, const MomentsOf& moments);
+  // `clip_scale` is the factor that clipping puts on gradients. Gradients of parameters for which
+  // is_scaled() is true already carry it afterwards.
+  void before_update(const Context& context, double clip_scale, double lr);
+  bool is_scaled(const Parameter& parameter) const;
+  bool freezes_second_moments() const;
+  void after_update(const Context& context, std::int64_t step);
+
+  // STEP's criterion: whether the trainer should measure the change of the second moments now, and
+  // what it found, as a mean over all elements; `beta2` decides over how many steps it is averaged.
+  bool watches_moments() const;
+  void observe_moment_change(std::int64_t step, double mean_change, double beta2);
+
+  // A sample belongs to the step just done, if one was due.
+  std::optional<HealthSample> take_sample();
+  bool samples(std::int64_t step) const;
+
+  // Where the run stands: "2:4-transposable", "dense", …; for progress lines and reports.
+  const PhaseConfig& phase() const;
+  std::int64_t phase_index() const { return clock_.index(); }
+  bool forced_dense() const { return forced_dense_; }
+  const std::deque<SparseLayer>& layers() const { return layers_; }
+  bool in_scope(const SparseLayer& layer) const;
+  const TopologySteering& topology() const { return topology_; }
+  const RecipeConfig& recipe() const { return recipe_; }
+
+  // Forward and dgrad take the master weights while it lives: the plain model.
+  class MasterWeights {
+   public:
+    explicit MasterWeights(SparsityEngine& engine);
+    ~MasterWeights();
+    MasterWeights(const MasterWeights&) = delete;
+    MasterWeights& operator=(const MasterWeights&) = delete;
+
+   private:
+    SparsityEngine& engine_;
+    std::vector<std::pair<ConstView, ConstView>> saved_;
+  };
+  bool projects_weights() const;
+
+  // A checkpoint's share: tensors by name (written and read in place) and texts.
+  struct StateTensor {
+    std::string name;
+    View view;
+  };
+  std::vector<StateTensor> state_tensors() const;
+  std::map<std::string, std::string> state_texts() const;
+  // Of the layers whose forward product takes a projected weight now.
+  std::vector<Deployment> deployments() const;
+  bool has_state() const { return !layers_.empty() || activations_.exists(); }
+  // After the tensors and the master weights are back in place.
+  void restore(const Context& context, const std::map<std::string, std::string>& texts);
+
+  // Probes: the masks or projections of the current weights, as if a refresh were due now.
+  void refresh_now(const Context& context);
+  void project_now(const Context& context);
+
+ private:
+  friend class MasterWeights;
+  void reserve(Builder& builder);
+  void check_layer(const LinearSeam& seam) const;
+  void enter_phase(const Context& context, std::int64_t step);
+  void point_seams();
+  void refresh_masks(const Context& context);
+  void project_all(const Context& context);
+  void set_scales(const Context& context);
+  void mask_gradients(const Context& context);
+  std::vector<SparseLayer*> scoped();
+  bool keeps_mask() const;
+  bool cluster_due(std::int64_t age) const;
+  bool measure_due(std::int64_t step) const;
+
+  // engine_health.cpp
+  // Share of elements in which two masks differ.
+  double difference(const Context& context, ConstView a, ConstView b) const;
+  void begin_sample(const Context& context);
+  void end_sample(const Context& context, std::int64_t step);
+  // The mask whose flips are counted: the phase's own, or the virtual one; dense: none.
+  const WeightsPart& sampled_part() const;
+  void current_mask(const Context& context, const SparseLayer& layer, View mask) const;
+  LayerHealth sample_layer(const Context& context, std::size_t index) const;
+  void raise_alarm();
+
+  RecipeConfig recipe_;
+  PhaseConfig dense_phase_;
+  WeightsPart virtual_part_;
+  PhaseClock clock_;
+  TopologySteering topology_;
+  ActivationSteering activations_;
+  std::deque<SparseLayer> layers_;
+  std::vector<double> interval_flips_;  // per layer
+  std::deque<AttentionSeam>* attention_seams_;
+  std::deque<FfnSeam>* ffn_seams_;
+  std::int64_t sequence_;
+  std::int64_t num_steps_;
+  bool forced_dense_ = false;
+  View sums_;   // (5) f64
+  View after_;  // u8, the largest layer: the mask behind a sampled step
+  std::vector<double> moment_changes_;
+  FlipAlarm alarm_;
+  std::optional<HealthSample> sample_;
+};
+
+}  // namespace twill

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+// A recipe is a list of phases; a phase sets a few parts; each part is one decision that knows nothing
+// of the others. Every published method is a short TOML file over these parts (configs/recipes).
+#pragma once
+
+#include <cstdint>
+#include <optional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "base/fields.h"
+
+namespace twill {
+
+// What forward and dgrad multiply with.
+struct WeightsPart {
+  std::string pattern = "dense";
+  std::string projection = "hard";
+  std::int64_t refresh = 1;
+  std::string axis = "inputs";
+  std::string scale = "min-mse";
+  std::int64_t v = 64;
+  std::int64_t m = 8;
+  std::vector<std::string> forward{"*"};
+  std::vector<std::string> dgrad{"*"};
+  void fields(FieldVisitor& visit);
+
+  bool is_dense() const { return pattern == "dense"; }
+  bool is_topology() const { return projection == "topology"; }
+  bool is_soft() const { return projection == "soft"; }
+};
+
+// How dY enters the weight gradient.
+struct WgradPart {
+  std::string estimator = "dense";
+  void fields(FieldVisitor& visit);
+};
+
+// Which activations of an FFN are multiplied.
+struct ActivationsPart {
+  std::string pattern = "dense";
+  std::int64_t v = 64;
+  std::int64_t m = 8;
+  std::string order = "as-is";
+  bool clusters = false;
+  std::int64_t refresh = 1000;
+  double dense_share = 0.0;
+  std::string dense_in = "all";
+  std::string transposed = "none";
+  void fields(FieldVisitor& visit);
+
+  bool is_dense() const { return pattern == "dense"; }
+};
+
+// How a kept topology moves.
+struct TopologyPart {
+  double density = 1.0;
+  double density_end = -1.0;
+  std::int64_t stairs = 0;
+  std::string first_stair = "later";
+  std::string distribution = "erdos-renyi";
+  std::string start = "random";
+  std::int64_t interval = 100;
+  std::string anneal = "run";
+  double churn = 0.3;
+  double anneal_turn = 1.0;
+  std::string drop = "magnitude";
+  double mest_lambda = 0.0;
+  std::string grow = "mixed";
+  double grow_ratio = 3.0;
+  void fields(FieldVisitor& visit);
+
+  double end() const { return density_end >= 0.0 ? density_end : density; }
+};
+
+// A pull on pruned weights.
+struct DecayPart {
+  std::string on = "none";
+  double lambda = 0.0;
+  void fields(FieldVisitor& visit);
+};
+
+// Which pairs attention computes.
+struct AttentionPart {
+  std::string mask = "causal";
+  std::int64_t stride = 0;
+  void fields(FieldVisitor& visit);
+};
+
+// Number format of the products.
+struct QuantisePart {
+  std::string format = "none";
+  void fields(FieldVisitor& visit);
+};
+
+// What the recipe asks of the optimizer.
+struct OptimizerPart {
+  std::string on_update = "skip";
+  std::string regrown = "layer-mean";
+  std::string second_moment = "adaptive";
+  void fields(FieldVisitor& visit);
+};
+
+// A phase may end early, when the second moments have settled.
+struct EarlyEndPart {
+  std::string when = "never";
+  double after = 0.1;
+  double below = 1e-8;
+  void fields(FieldVisitor& visit);
+};
+
+struct PhaseConfig {
+  std::string until = "1.0";
+  std::vector<std::string> layers;
+  WeightsPart weights;
+  WgradPart wgrad;
+  ActivationsPart activations;
+  TopologyPart topology;
+  DecayPart decay;
+  AttentionPart attention;
+  QuantisePart quantise;
+  OptimizerPart optimizer;
+  EarlyEndPart early_end;
+  void fields(FieldVisitor& visit);
+
+  bool is_dense() const;
+};
+
+struct HealthConfig {
+  std::int64_t every = 40;
+  std::string virtual_mask = "none";
+  void fields(FieldVisitor& visit);
+};
+
+struct RecipeConfig {
+  std::string name = "dense";
+  std::string summary;
+  std::string paper;
+  std::vector<std::string> layers{"ffn"};
+  std::string needs_activation;
+  std::string on_alarm = "warn";
+  std::string execution = "masked";
+  std::vector<PhaseConfig> phase;
+  HealthConfig health;
+  void fields(FieldVisitor& visit);
+
+  bool is_dense() const;
+};
+
+// The length of a run, for phases that end at a fraction, a step or a token count.
+struct RunLength {
+  std::int64_t steps = 1;
+  std::int64_t tokens_per_step = 1;
+};
+
+// "0.8333", "250000 steps" or "130e9 tokens" as the first step that no longer belongs to the phase.
+std::int64_t phase_end(const std::string& until, const RunLength& length);
+
+// Everything about a recipe that no single range can check and that needs no model: phases that
+// overlap or leave a gap, impossible combinations of parts. One line, before any training.
+void validate(const RecipeConfig& recipe, const RunLength& length);
+
+// The recipes that come with Twill, as TOML texts (configs/recipes/NAME.toml), by name.
+struct BuiltInRecipe {
+  std::string_view name;
+  std::string_view toml;
+};
+const std::vector<BuiltInRecipe>& built_in_recipes();
+std::optional<std::string_view> find_recipe(std::string_view name);
+
+}  // namespace twill

@@ -1,0 +1,149 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/topology_steering.h"
+
+#include <algorithm>
+#include <cmath>
+#include <cstring>
+#include <limits>
+
+#include "ops/mask.h"
+#include "ops/topology.h"
+#include "sparsity/churn.h"
+#include "sparsity/density.h"
+
+namespace twill {
+namespace {
+
+DropScore drop_score(const TopologyPart& part) {
+  if (part.drop == "mest") return DropScore::kMest;
+  return part.drop == "sensitivity" ? DropScore::kSensitivity : DropScore::kMagnitude;
+}
+
+double grow_ratio(const TopologyPart& part) {
+  if (part.grow == "random") return 0.0;
+  return part.grow == "gradient" ? std::numeric_limits<double>::infinity() : part.grow_ratio;
+}
+
+}  // namespace
+
+TopologySteering::TopologySteering(const RecipeConfig& recipe, const PhaseClock& clock,
+                                   std::int64_t num_steps, std::uint64_t seed)
+    : recipe_(recipe), clock_(clock), num_steps_(num_steps), seed_(seed) {}
+
+const PhaseConfig& TopologySteering::phase_at(std::int64_t step) const {
+  return recipe_.phase[static_cast<std::size_t>(clock_.phase_at(step))];
+}
+
+double TopologySteering::density_at(std::int64_t step) const {
+  const PhaseConfig& phase = phase_at(step);
+  if (!phase.weights.is_topology()) return 1.0;
+  const TopologyPart& part = phase.topology;
+  const std::int64_t index = clock_.phase_at(step);
+  const std::int64_t begin = clock_.begin_of(index), length = clock_.end_of(index) - begin;
+  const std::int64_t stairs =
+      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / part.interval);
+  std::int64_t stair = (step - begin) * stairs / length;
+  if (part.first_stair == "at-start") ++stair;
+  stair = std::min(stair, stairs);
+  if (stair == stairs) return part.end();
+  return part.density +
+         (part.end() - part.density) * static_cast<double>(stair) / static_cast<double>(stairs);
+}
+
+double TopologySteering::churn_at(std::int64_t step) const {
+  const TopologyPart& part = phase_at(step).topology;
+  const std::int64_t index = clock_.phase_at(step);
+  const bool by_phase = part.anneal == "phase";
+  return churn({.zeta = part.churn,
+                .turn = part.anneal_turn,
+                .begin = by_phase ? clock_.begin_of(index) : 0,
+                .end = by_phase ? clock_.end_of(index) : num_steps_},
+               step);
+}
+
+std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLayer*>& layers,
+                                                    double density,
+                                                    const TopologyPart& part) const {
+  std::vector<LayerShape> shapes;
+  for (const SparseLayer* layer : layers)
+    shapes.push_back({layer->seam->weight->shape[0], layer->seam->weight->shape[1]});
+  return density_targets(shapes, part.distribution == "uniform"
+                                     ? uniform_densities(shapes, density)
+                                     : erdos_renyi_densities(shapes, density));
+}
+
+std::int64_t TopologySteering::num_active(const SparseLayer& layer) {
+  const std::uint8_t* mask = layer.mask.as<std::uint8_t>();
+  return std::count(mask, mask + layer.num_weights(), std::uint8_t{1});
+}
+
+void TopologySteering::start(const Context& context, const std::vector<SparseLayer*>& layers,
+                             std::int64_t step) {
+  const TopologyPart& part = phase_at(step).topology;
+  const double density = density_at(step);
+  const std::vector<std::int64_t> wanted = targets(layers, density, part);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const SparseLayer& layer = *layers[i];
+    const auto bytes = static_cast<std::size_t>(layer.num_weights());
+    const bool whole = wanted[i] == layer.num_weights();
+    const bool by_magnitude = !whole && part.start == "magnitude";
+    // By magnitude: drop from a full mask. By chance: grow in an empty one.
+    std::memset(layer.mask.bytes(), whole || by_magnitude ? 1 : 0, bytes);
+    if (whole) continue;
+    topology_update(context, {.weight = by_magnitude ? layer.seam->weight->value : View(),
+                              .mask = layer.mask,
+                              .grown = layer.grown,
+                              .num_prune = by_magnitude ? layer.num_weights() - wanted[i] : 0,
+                              .num_random = by_magnitude ? 0 : wanted[i],
+                              .seed = seed_,
+                              .update = 0,
+                              .stream = layer.seam->stream});
+    apply_mask(context, {.x = layer.weight(), .mask = layer.mask, .y = layer.seam->weight->value});
+  }
+}
+
+bool TopologySteering::updates_after(std::int64_t step) const {
+  const std::int64_t next = step + 1;
+  const PhaseConfig& phase = phase_at(step);
+  if (!phase.weights.is_topology() || next % phase.topology.interval != 0) return false;
+  if (next >= num_steps_ || !phase_at(next).weights.is_topology()) return false;
+  const bool moves = density_at(next) != density_at(step);
+  // Of a whole matrix nothing is left to exchange: once dense again, training is plain.
+  return moves || (density_at(step) < 1.0 && phase.topology.churn > 0.0);
+}
+
+void TopologySteering::update(const Context& context, const std::vector<SparseLayer*>& layers,
+                              std::int64_t step, const MomentsOf& moments) {
+  const std::int64_t next = step + 1;
+  const PhaseConfig& phase = phase_at(next);
+  const TopologyPart& part = phase.topology;
+  const std::vector<std::int64_t> wanted = targets(layers, density_at(next), part);
+  for (std::size_t i = 0; i < layers.size(); ++i) {
+    const SparseLayer& layer = *layers[i];
+    const UpdateCounts counts =
+        update_counts(num_active(layer), wanted[i], churn_at(next), grow_ratio(part));
+    topology_update(context, {.weight = layer.seam->weight->value,
+                              .grad = layer.seam->weight->gradient,
+                              .mask = layer.mask,
+                              .grown = layer.grown,
+                              .score = drop_score(part),
+                              .mest_lambda = part.mest_lambda,
+                              .num_prune = counts.num_prune,
+                              .num_grad = counts.num_grad,
+                              .num_random = counts.num_random,
+                              .seed = seed_,
+                              .update = static_cast<std::uint32_t>(next),
+                              .stream = layer.seam->stream});
+    if (phase.optimizer.regrown == "keep") continue;
+    const Moments state = moments(*layer.seam->weight);
+    regrow_moments(context,
+                   {.m = state.m,
+                    .v = state.v,
+                    .mask = layer.mask,
+                    .grown = layer.grown,
+                    .policy = phase.optimizer.regrown == "zero" ? RegrownMoments::kZero
+                                                                : RegrownMoments::kLayerMean});
+  }
+}
+
+}  // namespace twill
