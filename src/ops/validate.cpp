@@ -31,4 +31,11 @@ void require_dtype(std::string_view op, const NamedView& view, DType dtype) {
           name_of(view.view.dtype()));
 }
 
+void require_bytes(std::string_view op, const NamedView& bytes, const Shape& shape) {
+  if (!bytes.view && bytes.optional) return;
+  require(bytes.view || shape.num_elements() == 0, "[{}] {} is missing", op, bytes.name);
+  if (bytes.view) require_dtype(op, bytes, DType::kU8);
+  require_shape(op, bytes, shape);
+}
+
 }  // namespace twill

@@ -22,4 +22,7 @@ void require_one_float_type(std::string_view op, std::initializer_list<NamedView
 void require_shape(std::string_view op, const NamedView& view, const Shape& shape);
 void require_dtype(std::string_view op, const NamedView& view, DType dtype);
 
+// A mask or other bytes of a given shape: present, u8, and that shape. An optional one may miss.
+void require_bytes(std::string_view op, const NamedView& bytes, const Shape& shape);
+
 }  // namespace twill

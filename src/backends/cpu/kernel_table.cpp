@@ -20,9 +20,14 @@
 #include "ops/fill.h"
 #include "ops/gemm.h"
 #include "ops/layer_norm.h"
+#include "ops/mask.h"
+#include "ops/masked_decay.h"
+#include "ops/pack24.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
+#include "ops/select24.h"
 #include "ops/sum_squares.h"
+#include "ops/transposable24.h"
 
 namespace twill {
 namespace {
@@ -97,6 +102,15 @@ const KernelTable& cpu_table() {
       .rms_norm_backward = f32_only<"rms_norm", &RmsNormBackwardArgs::x, cpu::rms_norm_backward>,
       .rotary = f32_only<"rotary", &RotaryArgs::x, cpu::rotary>,
       .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
+      .apply_mask = f32_only<"apply_mask", &ApplyMaskArgs::x, cpu::apply_mask>,
+      .count_nonzero = f32_only<"count_nonzero", &CountNonzeroArgs::x, cpu::count_nonzero>,
+      .mask_difference = cpu::mask_difference,
+      .mask_mass = f32_only<"mask_mass", &MaskMassArgs::x, cpu::mask_mass>,
+      .masked_decay = f32_only<"masked_decay", &MaskedDecayArgs::target, cpu::masked_decay>,
+      .pack24 = f32_only<"pack24", &Pack24Args::dense, cpu::pack24>,
+      .select24 = f32_only<"select24", &Select24Args::x, cpu::select24>,
+      .transposable24 = f32_only<"transposable24", &Transposable24Args::x, cpu::transposable24>,
+      .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
   };
   return kTable;
 }

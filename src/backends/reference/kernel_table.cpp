@@ -42,6 +42,15 @@ const KernelTable& reference_table() {
       .rms_norm_backward = reference::rms_norm_backward,
       .rotary = reference::rotary,
       .sum_squares = reference::sum_squares,
+      .apply_mask = reference::apply_mask,
+      .count_nonzero = reference::count_nonzero,
+      .mask_difference = reference::mask_difference,
+      .mask_mass = reference::mask_mass,
+      .masked_decay = reference::masked_decay,
+      .pack24 = reference::pack24,
+      .select24 = reference::select24,
+      .transposable24 = reference::transposable24,
+      .unpack24 = reference::unpack24,
   };
   return kTable;
 }

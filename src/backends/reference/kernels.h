@@ -28,4 +28,14 @@ void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Qu
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
 
+void apply_mask(const ApplyMaskArgs& args, const Device& device, Queue& queue);
+void count_nonzero(const CountNonzeroArgs& args, const Device& device, Queue& queue);
+void mask_difference(const MaskDifferenceArgs& args, const Device& device, Queue& queue);
+void mask_mass(const MaskMassArgs& args, const Device& device, Queue& queue);
+void masked_decay(const MaskedDecayArgs& args, const Device& device, Queue& queue);
+void pack24(const Pack24Args& args, const Device& device, Queue& queue);
+void select24(const Select24Args& args, const Device& device, Queue& queue);
+void transposable24(const Transposable24Args& args, const Device& device, Queue& queue);
+void unpack24(const Unpack24Args& args, const Device& device, Queue& queue);
+
 }  // namespace twill::reference

@@ -1,0 +1,19 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/masked_decay.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const MaskedDecayArgs& args) {
+  require_one_float_type("masked_decay", {{"target", args.target}, {"weight", args.weight}});
+  require_shape("masked_decay", {"weight", args.weight}, args.target.shape());
+  require_bytes("masked_decay", {"mask", args.mask}, args.target.shape());
+}
+
+void masked_decay(const Context& context, const MaskedDecayArgs& args) {
+  validate(args);
+  context.run("masked_decay", context.kernels().masked_decay, args);
+}
+
+}  // namespace twill
