@@ -24,6 +24,7 @@
 // S - b_i as the direct sum of the others in index order. i is the first index with
 // u S < running sum (else the last with b > 0), j likewise among the others with u2. Where fewer
 // than two entries are not zero they are kept as they are, with the lowest other indices.
+// mvue24_exact and mvue24_two_draw below are the two laws in code, one group at a time.
 //
 // Random numbers: words[w] = philox4x32({token / 16, channel, step, purpose | stream << 8}, seed)
 // belongs to group 4 (token / 16) + w: one call serves sixteen tokens of a channel. u = (word >> 9)
@@ -34,6 +35,7 @@
 #pragma once
 
 #include <cstdint>
+#include <limits>
 
 #include "ops/context.h"
 #include "tensor/view.h"
@@ -54,5 +56,118 @@ struct Mvue24Args {
 
 void validate(const Mvue24Args& args);
 void mvue24(const Context& context, const Mvue24Args& args);
+
+// What a draw keeps of a group of four: two positions and their values.
+template <class T>
+struct MvuePair {
+  int first, second;
+  T first_value, second_value;
+
+  constexpr bool keeps(int k) const { return k == first || k == second; }
+  constexpr T value_at(int k) const {
+    return k == first ? first_value : k == second ? second_value : T{0};
+  }
+};
+
+namespace detail {
+
+template <class T>
+constexpr T magnitude(T a) {
+  return a < T{0} ? -a : a == T{0} ? T{0} : a;  // -0 becomes +0
+}
+template <class T>
+constexpr T smaller(T a, T b) {
+  return b < a ? b : a;
+}
+template <class T>
+constexpr T larger(T a, T b) {
+  return a < b ? b : a;
+}
+template <class T>
+constexpr bool all_finite(const T (&a)[4]) {
+  return a[0] - a[0] == T{0} && a[1] - a[1] == T{0} && a[2] - a[2] == T{0} && a[3] - a[3] == T{0};
+}
+
+template <class T>
+constexpr MvuePair<T> unchanged(const T (&a)[4], int i, int j) {
+  return {i, j, a[i], a[j]};
+}
+
+// The two largest magnitudes as they are: what is left of a group that is not finite.
+template <class T>
+constexpr MvuePair<T> largest_two(const T (&a)[4]) {
+  const auto above = [&](int i, int j) {  // NaN is the largest, Inf equal to it
+    const bool i_top = !(a[i] - a[i] == T{0}), j_top = !(a[j] - a[j] == T{0});
+    return i_top || j_top ? i_top && !j_top : magnitude(a[i]) > magnitude(a[j]);
+  };
+  int first = 0;
+  for (int k = 1; k < 4; ++k)
+    if (above(k, first)) first = k;
+  int second = first == 0 ? 1 : 0;
+  for (int k = second + 1; k < 4; ++k)
+    if (k != first && above(k, second)) second = k;
+  return unchanged(a, first, second);
+}
+
+}  // namespace detail
+
+// Law kExact for one group and its uniform number.
+template <class T>
+constexpr MvuePair<T> mvue24_exact(const T (&a)[4], T u) {
+  using detail::larger, detail::magnitude, detail::smaller;
+  if (!detail::all_finite(a)) return detail::largest_two(a);
+  const T b0 = magnitude(a[0]), b1 = magnitude(a[1]), b2 = magnitude(a[2]), b3 = magnitude(a[3]);
+  const T rest = (smaller(b0, b1) + smaller(b2, b3)) + smaller(larger(b0, b1), larger(b2, b3));
+  const T cap = rest == T{0} ? std::numeric_limits<T>::min() : rest;
+  const T h = (rest + smaller(larger(larger(b0, b1), larger(b2, b3)), cap)) / T{2};
+  const T c0 = smaller(b0, cap), c1 = c0 + smaller(b1, cap), c2 = c1 + smaller(b2, cap);
+  const T t1 = u * h, t2 = t1 + h;
+  int i = c1 <= t1 ? 2 : c0 <= t1 ? 1 : 0;
+  const int j = c2 <= t2 ? 3 : c1 <= t2 ? 2 : 1;
+  if (i == j) i = j - 1;
+  const auto value = [&](T x) {
+    const T size = larger(magnitude(x), h);
+    return x == T{0} ? T{0} : x < T{0} ? -size : size;
+  };
+  return {i, j, value(a[i]), value(a[j])};
+}
+
+// Law kTwoDraw for one group and its two uniform numbers.
+template <class T>
+constexpr MvuePair<T> mvue24_two_draw(const T (&a)[4], double u, double u2) {
+  if (!detail::all_finite(a)) return detail::largest_two(a);
+  double b[4] = {}, others[4] = {};
+  int num_nonzero = 0, last = 0;
+  for (int k = 0; k < 4; ++k) {
+    b[k] = detail::magnitude(static_cast<double>(a[k]));
+    if (b[k] > 0.0) ++num_nonzero, last = k;
+  }
+  if (num_nonzero < 2) return detail::unchanged(a, last, last == 0 ? 1 : 0);
+  for (int k = 0; k < 4; ++k)
+    for (int other = 0; other < 4; ++other)
+      if (other != k) others[k] += b[other];
+
+  // The first position but `without` at which the running sum passes `target`.
+  const auto draw = [&](double target, int without) {
+    double sum = 0.0;
+    int found = 0;
+    for (int k = 0; k < 4; ++k) {
+      if (k == without || b[k] == 0.0) continue;
+      sum += b[k];
+      found = k;
+      if (target < sum) break;
+    }
+    return found;
+  };
+  const double total = ((b[0] + b[1]) + b[2]) + b[3];
+  const auto value = [&](int i) {
+    double odds = 0.0;  // q_j / (1 - q_j) = b_j / (S - b_j)
+    for (int k = 0; k < 4; ++k)
+      if (k != i) odds += b[k] / others[k];
+    return static_cast<T>(static_cast<double>(a[i]) / (b[i] / total * (1.0 + odds)));
+  };
+  const int i = draw(u * total, -1), j = draw(u2 * others[i], i);
+  return {i, j, value(i), value(j)};
+}
 
 }  // namespace twill

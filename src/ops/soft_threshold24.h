@@ -5,9 +5,9 @@
 //   t2 = min(max(min(b0, b1), min(b2, b3)), min(max(b0, b1), max(b2, b3))),  b = |x|
 //
 //   x, y  (R, C), y may be x; the grouped dimension is a multiple of 4
-//   scale rounded to the type of x once
+//   scale finite, rounded to the type of x once
 //
-// At most two entries of a group are not zero; zeros are +0. One subtraction and one product per
+// At most two entries of a group are not zero; where S is zero, y is +0. One subtraction and one product per
 // element, each rounded to the type of x: bit-exact everywhere. NaN counts as magnitude +Inf for
 // the threshold, and itself comes out as NaN; a group with Inf - Inf gives NaN: the trainer's
 // finite check sees both.

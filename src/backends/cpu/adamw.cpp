@@ -28,7 +28,8 @@ AdamwCoefficients coefficients(const AdamwArgs& args) {
           .inverse_correction2 = f32(1.0 / (1.0 - std::pow(args.beta2, step))),
           .eps = f32(args.eps),
           .lr = f32(args.lr),
-          .weight_decay = f32(args.weight_decay)};
+          .weight_decay = f32(args.weight_decay),
+          .freeze_v = args.freeze_v};
 }
 
 }  // namespace

@@ -17,6 +17,7 @@ struct AdamwCoefficients {
   float eps;
   float lr;
   float weight_decay;
+  bool freeze_v;
 };
 
 struct AdamwTensors {

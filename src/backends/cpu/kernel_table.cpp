@@ -18,6 +18,7 @@
 #include "ops/dropout.h"
 #include "ops/embedding.h"
 #include "ops/fill.h"
+#include "ops/fp8.h"
 #include "ops/gemm.h"
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
@@ -26,6 +27,9 @@
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/select24.h"
+#include "ops/moment_change.h"
+#include "ops/mvue24.h"
+#include "ops/soft_threshold24.h"
 #include "ops/sum_squares.h"
 #include "ops/transposable24.h"
 
@@ -104,11 +108,18 @@ const KernelTable& cpu_table() {
       .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
       .apply_mask = f32_only<"apply_mask", &ApplyMaskArgs::x, cpu::apply_mask>,
       .count_nonzero = f32_only<"count_nonzero", &CountNonzeroArgs::x, cpu::count_nonzero>,
+      .fp8_round = f32_only<"fp8_round", &Fp8RoundArgs::x, cpu::fp8_round>,
       .mask_difference = cpu::mask_difference,
       .mask_mass = f32_only<"mask_mass", &MaskMassArgs::x, cpu::mask_mass>,
       .masked_decay = f32_only<"masked_decay", &MaskedDecayArgs::target, cpu::masked_decay>,
+      .moment_change = f32_only<"moment_change", &MomentChangeArgs::grad, cpu::moment_change>,
+      .mvue24 = f32_only<"mvue24", &Mvue24Args::x, cpu::mvue24>,
       .pack24 = f32_only<"pack24", &Pack24Args::dense, cpu::pack24>,
       .select24 = f32_only<"select24", &Select24Args::x, cpu::select24>,
+      .soft_threshold24 =
+          f32_only<"soft_threshold24", &SoftThreshold24Args::x, cpu::soft_threshold24>,
+      .soft_threshold24_sums = f32_only<"soft_threshold24_sums", &SoftThreshold24SumsArgs::x,
+                                        cpu::soft_threshold24_sums>,
       .transposable24 = f32_only<"transposable24", &Transposable24Args::x, cpu::transposable24>,
       .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
   };

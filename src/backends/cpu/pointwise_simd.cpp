@@ -7,6 +7,7 @@
 #include <hwy/foreach_target.h>
 #include <hwy/highway.h>
 
+#include "backends/cpu/philox-inl.h"
 #include "backends/cpu/pointwise_simd.h"
 #include "backends/cpu/simd-inl.h"
 #include "base/rng.h"
@@ -44,40 +45,17 @@ void dropout_impl(const DropoutRange& range) {
 
 #else
 
-using U64 = hn::ScalableTag<std::uint64_t>;
-using U32 = hn::Repartition<std::uint32_t, U64>;
-using VU64 = hn::Vec<U64>;
-
-// 64 bits of m times the lower half of each lane.
-HWY_INLINE VU64 multiply_lower(VU64 m, VU64 v) {
-  return hn::MulEven(hn::BitCast(U32(), m), hn::BitCast(U32(), v));
-}
-
 // Philox of consecutive elements, one per 64-bit lane, and its words in the order of the tensor's
-// elements. Each 32-bit word sits in the lower half of a lane; upper halves hold leftovers that no
-// product reads.
+// elements.
 HWY_INLINE void philox_words(const DropoutMask& mask, std::uint64_t element,
                              std::uint32_t* HWY_RESTRICT words) {
   const U64 d;
-  const VU64 m0 = hn::Set(d, detail::kPhiloxM0), m1 = hn::Set(d, detail::kPhiloxM1);
   const VU64 elements = hn::Add(hn::Set(d, element), hn::Iota(d, 0));
-  VU64 c0 = elements, c1 = hn::ShiftRight<32>(elements);
-  VU64 c2 = hn::Set(d, mask.step), c3 = hn::Set(d, static_cast<std::uint64_t>(Purpose::kDropout));
-  auto key0 = static_cast<std::uint32_t>(mask.seed);
-  auto key1 = static_cast<std::uint32_t>(mask.seed >> 32);
-  for (int round = 0; round < 10; ++round) {
-    const VU64 p0 = multiply_lower(m0, c0), p1 = multiply_lower(m1, c2);
-    c0 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p1), c1), hn::Set(d, key0));
-    c1 = p1;
-    c2 = hn::Xor(hn::Xor(hn::ShiftRight<32>(p0), c3), hn::Set(d, key1));
-    c3 = p0;
-    key0 += detail::kPhiloxW0;
-    key1 += detail::kPhiloxW1;
-  }
-  const VU64 lower = hn::Set(d, 0xFFFF'FFFFu);
-  const VU64 words01 = hn::Or(hn::And(c0, lower), hn::ShiftLeft<32>(c1));
-  const VU64 words23 = hn::Or(hn::And(c2, lower), hn::ShiftLeft<32>(c3));
-  hn::StoreInterleaved2(words01, words23, d, reinterpret_cast<std::uint64_t*>(words));
+  const PhiloxLanes w = philox_lanes({elements, hn::ShiftRight<32>(elements), hn::Set(d, mask.step),
+                                      hn::Set(d, static_cast<std::uint64_t>(Purpose::kDropout))},
+                                     mask.seed);
+  hn::StoreInterleaved2(join_lower(w.c0, w.c1), join_lower(w.c2, w.c3), d,
+                        reinterpret_cast<std::uint64_t*>(words));
 }
 
 // One vector of elements, of which `count` are left.

@@ -20,8 +20,10 @@ void run(const AdamwArgs& args) {
   for (std::int64_t i = 0; i < args.weight.num_elements(); ++i) {
     const double g = args.grad_scale * grad[i];
     const double new_m = args.beta1 * m[i] + (1.0 - args.beta1) * g;
-    const double new_v = args.beta2 * v[i] + (1.0 - args.beta2) * g * g;
-    const double update = new_m / correction1 / (std::sqrt(new_v / correction2) + args.eps);
+    const double new_v =
+        args.freeze_v ? double{v[i]} : args.beta2 * v[i] + (1.0 - args.beta2) * g * g;
+    const double v_hat = args.freeze_v ? new_v : new_v / correction2;
+    const double update = new_m / correction1 / (std::sqrt(v_hat) + args.eps);
     weight[i] = static_cast<T>(weight[i] - args.lr * (update + args.weight_decay * weight[i]));
     m[i] = static_cast<T>(new_m);
     v[i] = static_cast<T>(new_v);

@@ -37,5 +37,11 @@ void pack24(const Pack24Args& args, const Device& device, Queue& queue);
 void select24(const Select24Args& args, const Device& device, Queue& queue);
 void transposable24(const Transposable24Args& args, const Device& device, Queue& queue);
 void unpack24(const Unpack24Args& args, const Device& device, Queue& queue);
+// Ops of sparsity.
+void fp8_round(const Fp8RoundArgs& args, const Device& device, Queue& queue);
+void moment_change(const MomentChangeArgs& args, const Device& device, Queue& queue);
+void mvue24(const Mvue24Args& args, const Device& device, Queue& queue);
+void soft_threshold24(const SoftThreshold24Args& args, const Device& device, Queue& queue);
+void soft_threshold24_sums(const SoftThreshold24SumsArgs& args, const Device& device, Queue& queue);
 
 }  // namespace twill::reference

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/soft_threshold24.h"
+
+#include <cmath>
+
+#include "ops/validate.h"
+
+namespace twill {
+namespace {
+
+void require_groups(std::string_view op, const ConstView& x, GroupAxis axis) {
+  require(x.shape().rank() == 2, "[{}] x must have two dimensions, got {}", op,
+          to_string(x.shape()));
+  const bool within_row = axis == GroupAxis::kWithinRow;
+  const std::int64_t grouped = within_row ? x.cols() : x.rows();
+  require(grouped % 4 == 0, "[{}] {} of x must be a multiple of 4, got {}", op,
+          within_row ? "cols" : "rows", grouped);
+}
+
+}  // namespace
+
+void validate(const SoftThreshold24Args& args) {
+  require_one_float_type("soft_threshold24", {{"x", args.x}, {"y", args.y}});
+  require_groups("soft_threshold24", args.x, args.axis);
+  require_shape("soft_threshold24", {"y", args.y}, args.x.shape());
+  require(std::isfinite(args.scale), "[soft_threshold24] scale must be finite, got {}", args.scale);
+}
+
+void validate(const SoftThreshold24SumsArgs& args) {
+  require_one_float_type("soft_threshold24_sums", {{"x", args.x}});
+  require_groups("soft_threshold24_sums", args.x, args.axis);
+  require_dtype("soft_threshold24_sums", {"sums", args.sums}, DType::kF64);
+  require_shape("soft_threshold24_sums", {"sums", args.sums}, {4});
+}
+
+void soft_threshold24(const Context& context, const SoftThreshold24Args& args) {
+  validate(args);
+  context.run("soft_threshold24", context.kernels().soft_threshold24, args);
+}
+
+void soft_threshold24_sums(const Context& context, const SoftThreshold24SumsArgs& args) {
+  validate(args);
+  context.run("soft_threshold24_sums", context.kernels().soft_threshold24_sums, args);
+}
+
+}  // namespace twill
