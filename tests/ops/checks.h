@@ -16,6 +16,7 @@ testing::AssertionResult check_adamw(const Setup& setup);
 testing::AssertionResult check_attention_forward(const Setup& setup);
 testing::AssertionResult check_attention_backward(const Setup& setup);
 testing::AssertionResult check_cached_attention(const Setup& setup);
+testing::AssertionResult check_cluster_energy(const Setup& setup);
 testing::AssertionResult check_column_sum(const Setup& setup);
 testing::AssertionResult check_cross_entropy(const Setup& setup);
 testing::AssertionResult check_dropout(const Setup& setup);
@@ -28,7 +29,9 @@ testing::AssertionResult check_layer_norm_backward(const Setup& setup);
 testing::AssertionResult check_rms_norm_forward(const Setup& setup);
 testing::AssertionResult check_rms_norm_backward(const Setup& setup);
 testing::AssertionResult check_rotary(const Setup& setup);
+testing::AssertionResult check_route_tokens(const Setup& setup);
 testing::AssertionResult check_sum_squares(const Setup& setup);
+testing::AssertionResult check_venom_select(const Setup& setup);
 
 // All of them, for suites that vary something else.
 inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
@@ -38,6 +41,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_attention_forward,
     check_attention_backward,
     check_cached_attention,
+    check_cluster_energy,
     check_column_sum,
     check_cross_entropy,
     check_dropout,
@@ -50,7 +54,9 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_rms_norm_forward,
     check_rms_norm_backward,
     check_rotary,
-    check_sum_squares};
+    check_route_tokens,
+    check_sum_squares,
+    check_venom_select};
 
 // Around every vector width: 4, 8, 16 and 64 elements, less one, plus one, and several of them.
 inline constexpr std::int64_t kAwkwardSizes[] = {0,  1,  3,  7,  8,  9,   15,  16,

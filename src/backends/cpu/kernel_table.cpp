@@ -32,6 +32,8 @@
 #include "ops/soft_threshold24.h"
 #include "ops/sum_squares.h"
 #include "ops/transposable24.h"
+#include "ops/route_tokens.h"
+#include "ops/venom.h"
 
 namespace twill {
 namespace {
@@ -107,6 +109,7 @@ const KernelTable& cpu_table() {
       .rotary = f32_only<"rotary", &RotaryArgs::x, cpu::rotary>,
       .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
       .apply_mask = f32_only<"apply_mask", &ApplyMaskArgs::x, cpu::apply_mask>,
+      .cluster_energy = f32_only<"cluster_energy", &ClusterEnergyArgs::a, cpu::cluster_energy>,
       .count_nonzero = f32_only<"count_nonzero", &CountNonzeroArgs::x, cpu::count_nonzero>,
       .fp8_round = f32_only<"fp8_round", &Fp8RoundArgs::x, cpu::fp8_round>,
       .mask_difference = cpu::mask_difference,
@@ -115,6 +118,7 @@ const KernelTable& cpu_table() {
       .moment_change = f32_only<"moment_change", &MomentChangeArgs::grad, cpu::moment_change>,
       .mvue24 = f32_only<"mvue24", &Mvue24Args::x, cpu::mvue24>,
       .pack24 = f32_only<"pack24", &Pack24Args::dense, cpu::pack24>,
+      .route_tokens = f32_only<"route_tokens", &RouteTokensArgs::score, cpu::route_tokens>,
       .select24 = f32_only<"select24", &Select24Args::x, cpu::select24>,
       .soft_threshold24 =
           f32_only<"soft_threshold24", &SoftThreshold24Args::x, cpu::soft_threshold24>,
@@ -122,6 +126,7 @@ const KernelTable& cpu_table() {
                                         cpu::soft_threshold24_sums>,
       .transposable24 = f32_only<"transposable24", &Transposable24Args::x, cpu::transposable24>,
       .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
+      .venom_select = f32_only<"venom_select", &VenomSelectArgs::x, cpu::venom_select>,
   };
   return kTable;
 }

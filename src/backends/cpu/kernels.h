@@ -19,6 +19,7 @@ void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
 void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
 void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
 void cached_attention(const CachedAttentionArgs& args, const Device& device, Queue& queue);
+void cluster_energy(const ClusterEnergyArgs& args, const Device& device, Queue& queue);
 void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
 void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
 void dropout(const DropoutArgs& args, const Device& device, Queue& queue);
@@ -31,7 +32,9 @@ void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device
 void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queue& queue);
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
+void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
+void venom_select(const VenomSelectArgs& args, const Device& device, Queue& queue);
 
 void apply_mask(const ApplyMaskArgs& args, const Device& device, Queue& queue);
 void count_nonzero(const CountNonzeroArgs& args, const Device& device, Queue& queue);

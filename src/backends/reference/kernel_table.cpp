@@ -43,6 +43,7 @@ const KernelTable& reference_table() {
       .rotary = reference::rotary,
       .sum_squares = reference::sum_squares,
       .apply_mask = reference::apply_mask,
+      .cluster_energy = reference::cluster_energy,
       .count_nonzero = reference::count_nonzero,
       .fp8_round = reference::fp8_round,
       .mask_difference = reference::mask_difference,
@@ -51,11 +52,13 @@ const KernelTable& reference_table() {
       .moment_change = reference::moment_change,
       .mvue24 = reference::mvue24,
       .pack24 = reference::pack24,
+      .route_tokens = reference::route_tokens,
       .select24 = reference::select24,
       .soft_threshold24 = reference::soft_threshold24,
       .soft_threshold24_sums = reference::soft_threshold24_sums,
       .transposable24 = reference::transposable24,
       .unpack24 = reference::unpack24,
+      .venom_select = reference::venom_select,
   };
   return kTable;
 }

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/route_tokens.h"
+
+#include <limits>
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const ClusterEnergyArgs& args) {
+  require_one_float_type("cluster_energy", {{"a", args.a}, {"score", args.score}});
+  const Shape &a = args.a.shape(), &score = args.score.shape();
+  require(a.rank() == 2, "[cluster_energy] a must have shape (T, F), got {}", to_string(a));
+  require(score.rank() == 2 && score[0] == a[0] && score[1] >= 1,
+          "[cluster_energy] score must have shape ({}, E), got {}", a[0], to_string(score));
+  require(args.cluster || a[1] == 0, "[cluster_energy] cluster is missing");
+  require_dtype("cluster_energy", {"cluster", args.cluster}, DType::kI32);
+  require_shape("cluster_energy", {"cluster", args.cluster}, {a[1]});
+}
+
+void validate(const RouteTokensArgs& args) {
+  require_one_float_type("route_tokens", {{"score", args.score}});
+  const Shape& score = args.score.shape();
+  require(score.rank() == 2 && score[1] >= 1,
+          "[route_tokens] score must have shape (T, E) with E 1 or more, got {}", to_string(score));
+  require(score[0] <= std::numeric_limits<std::int32_t>::max(),
+          "[route_tokens] score must have at most 2^31 - 1 rows, got {}", score[0]);
+  require(args.order || score[0] == 0, "[route_tokens] order is missing");
+  require_dtype("route_tokens", {"order", args.order}, DType::kI32);
+  require_shape("route_tokens", {"order", args.order}, {score[0]});
+  if (!args.route) return;
+  require_dtype("route_tokens", {"route", args.route}, DType::kI32);
+  require_shape("route_tokens", {"route", args.route}, {score[0]});
+}
+
+void cluster_energy(const Context& context, const ClusterEnergyArgs& args) {
+  validate(args);
+  context.run("cluster_energy", context.kernels().cluster_energy, args);
+}
+
+void route_tokens(const Context& context, const RouteTokensArgs& args) {
+  validate(args);
+  context.run("route_tokens", context.kernels().route_tokens, args);
+}
+
+}  // namespace twill

@@ -1,0 +1,156 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/route_tokens.h"
+
+#include <limits>
+
+#include "ops/checks.h"
+#include "support/expect_error.h"
+#include "support/judge.h"
+
+namespace twill {
+namespace {
+
+constexpr double kInf = std::numeric_limits<double>::infinity();
+constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
+
+struct EnergyProblem {
+  std::int64_t T, F, E;
+  Values a, cluster;
+
+  Outputs run(const Setup& setup) const {
+    const Buffer a_in = setup.buffer(a), cluster_in(cluster, DType::kI32, setup.offset);
+    const Buffer score = setup.buffer(rubbish(T * E));
+    cluster_energy(
+        Context(*setup.table, setup.threads),
+        {.a = a_in.view({T, F}), .cluster = cluster_in.view({F}), .score = score.view({T, E})});
+    return {{"score", score.values()}};
+  }
+};
+
+struct RouteProblem {
+  std::int64_t T, E;
+  Values score;
+  bool wants_route = true;
+
+  Outputs run(const Setup& setup) const {
+    const Buffer score_in = setup.buffer(score);
+    const Buffer order(Values(static_cast<std::size_t>(T), -7.0), DType::kI32, setup.offset);
+    const Buffer route(Values(static_cast<std::size_t>(wants_route ? T : 0), -7.0), DType::kI32);
+    route_tokens(Context(*setup.table, setup.threads), {.score = score_in.view({T, E}),
+                                                        .order = order.view({T}),
+                                                        .route = optional_view(route, {T})});
+    return {{"order", order.values()}, {"route", route.values()}};
+  }
+};
+
+}  // namespace
+
+testing::AssertionResult check_cluster_energy(const Setup& setup) {
+  Random random;
+  for (const std::int64_t T : {0, 1, 3, 4, 5, 70})
+    for (const std::int64_t F : {0, 1, 8, 33, 1027})
+      for (const std::int64_t E : {1, 2, 7}) {
+        const EnergyProblem problem{T, F, E, random.normal(T * F), random.integers(F, 0, E - 1)};
+        if (auto result = judge_exact(setup, problem); !result)
+          return result << fmt::format(" for T {}, F {}, E {}", T, F, E);
+      }
+  return testing::AssertionSuccess();
+}
+
+testing::AssertionResult check_route_tokens(const Setup& setup) {
+  Random random;
+  for (const std::int64_t T : kAwkwardSizes)
+    for (const std::int64_t E : {1, 2, 8, 9}) {
+      RouteProblem problem{T, E, random.integers(T * E, -2, 2)};  // ties
+      for (std::size_t i = 0; i < problem.score.size(); i += 11) problem.score[i] = kNan;
+      for (std::size_t i = 0; i < problem.score.size(); i += 7) problem.score[i] = kInf;
+      for (std::size_t i = 0; i < problem.score.size(); i += 5) problem.score[i] = -kInf;
+      problem.wants_route = T % 2 == 1;
+      if (auto result = judge_exact(setup, problem); !result)
+        return result << fmt::format(" for T {}, E {}", T, E);
+    }
+  return testing::AssertionSuccess();
+}
+
+namespace {
+
+class RouteTokens : public TableTest {};
+
+TEST_P(RouteTokens, EnergyIsExact) { EXPECT_TRUE(check_cluster_energy(GetParam())); }
+TEST_P(RouteTokens, IsExact) { EXPECT_TRUE(check_route_tokens(GetParam())); }
+
+TEST_P(RouteTokens, SortsByHand) {
+  // Best columns 1, 0, 1 (NaN is infinite), 0 (a tie), 0.
+  const RouteProblem problem{5, 2, {1, 2, 5, 0, 3, kNan, 4, 4, -1, -2}};
+  const Outputs out = problem.run(GetParam());
+  EXPECT_EQ(out[0].values, (Values{1, 3, 4, 0, 2}));
+  EXPECT_EQ(out[1].values, (Values{1, 0, 1, 0, 0}));
+}
+
+TEST_P(RouteTokens, SumsByHand) {
+  const EnergyProblem problem{2, 4, 3, {1, 2, 3, 4, 5, 6, 7, 8}, {0, 2, 0, 2}};
+  EXPECT_EQ(problem.run(GetParam())[0].values, (Values{4, 0, 6, 12, 0, 14}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, RouteTokens, testing::ValuesIn(setups_under_test()), setup_name);
+
+TEST(RouteTokensErrors, NameTheProblem) {
+  const Buffer score(Values(6), DType::kF32), order(Values(3), DType::kI32);
+  const RouteTokensArgs good{
+      .score = score.view({3, 2}), .order = order.view({3}), .route = order.view({3})};
+  EXPECT_NO_THROW(validate(good));
+  const auto refuse = [&](const auto& change, std::string_view text) {
+    expect_refused(good, change, text);
+  };
+  refuse([](auto& args) { args.score = {}; }, "[route_tokens] score is missing");
+  refuse([&](auto& args) { args.score = score.view({6}); },
+         "[route_tokens] score must have shape (T, E) with E 1 or more, got (6)");
+  refuse([](auto& args) { args.order = {}; }, "[route_tokens] order is missing");
+  refuse([&](auto& args) { args.order = score.view({6}); },
+         "[route_tokens] order must be i32, got f32");
+  refuse(
+      [&](auto& args) {
+        args.order = order.view({3, 1});
+      },
+      "[route_tokens] order must have shape (3), got (3, 1)");
+  refuse([&](auto& args) { args.route = score.view({6}); },
+         "[route_tokens] route must be i32, got f32");
+  refuse(
+      [&](auto& args) {
+        args.route = order.view({1, 3});
+      },
+      "[route_tokens] route must have shape (3), got (1, 3)");
+  const View pretended(score.view({6}).bytes(), DType::kF32, {std::int64_t{1} << 31, 1});
+  refuse([&](auto& args) { args.score = pretended; },
+         "[route_tokens] score must have at most 2^31 - 1 rows, got 2147483648");
+}
+
+TEST(ClusterEnergyErrors, NameTheProblem) {
+  const Buffer a(Values(6), DType::kF32), score(Values(4), DType::kF32);
+  const Buffer cluster(Values(3), DType::kI32);
+  const ClusterEnergyArgs good{
+      .a = a.view({2, 3}), .cluster = cluster.view({3}), .score = score.view({2, 2})};
+  EXPECT_NO_THROW(validate(good));
+  const auto refuse = [&](const auto& change, std::string_view text) {
+    expect_refused(good, change, text);
+  };
+  refuse([](auto& args) { args.score = {}; }, "[cluster_energy] score is missing");
+  refuse([&](auto& args) { args.a = a.view({6}); },
+         "[cluster_energy] a must have shape (T, F), got (6)");
+  refuse(
+      [&](auto& args) {
+        args.score = score.view({4, 1});
+      },
+      "[cluster_energy] score must have shape (2, E), got (4, 1)");
+  refuse([](auto& args) { args.cluster = {}; }, "[cluster_energy] cluster is missing");
+  refuse([&](auto& args) { args.cluster = score.view({4}); },
+         "[cluster_energy] cluster must be i32, got f32");
+  refuse(
+      [&](auto& args) {
+        args.cluster = cluster.view({3, 1});
+      },
+      "[cluster_energy] cluster must have shape (3), got (3, 1)");
+}
+
+}  // namespace
+}  // namespace twill
