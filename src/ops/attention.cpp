@@ -19,6 +19,11 @@ void require_heads(const Shape& qkv, const Shape& out) {
           kv_twice);
 }
 
+template <class Args>
+void require_stride(const Args& args) {
+  require(args.stride >= 1, "[attention] stride must be 1 or more, got {}", args.stride);
+}
+
 }  // namespace
 
 void validate(const AttentionForwardArgs& args) {
@@ -26,6 +31,7 @@ void validate(const AttentionForwardArgs& args) {
   require_heads(args.qkv.shape(), args.out.shape());
   const Shape& out = args.out.shape();
   require_shape("attention", {"lse", args.lse}, {out[0], out[2], out[1]});
+  require_stride(args);
 }
 
 void validate(const AttentionBackwardArgs& args) {
@@ -37,6 +43,7 @@ void validate(const AttentionBackwardArgs& args) {
   require_heads(args.qkv.shape(), args.out.shape());
   const Shape& out = args.out.shape();
   require_shape("attention", {"lse", args.lse}, {out[0], out[2], out[1]});
+  require_stride(args);
   require_shape("attention", {"dout", args.dout}, out);
   require_shape("attention", {"dqkv", args.dqkv}, args.qkv.shape());
 }

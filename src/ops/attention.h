@@ -6,7 +6,8 @@
 //   lse   (B, H, T)           log Σ exp of each row's scores, kept for the backward pass
 //
 // H % K == 0; query head h reads key/value head h / (H / K) (integer division).
-//   s[i, j] = scale q[i]·k[j] for the pairs that `pattern` shows (j <= i at most),  p = softmax_j(s),  out[i] = Σ_j p[i, j] v[j]
+//   s[i, j] = scale q[i]·k[j] for the pairs that `pattern` shows (j <= i at most), hidden ones -inf
+//   p = softmax_j(s),  out[i] = Σ_j p[i, j] v[j]
 // The maximum of a row is subtracted before exp, so one dominant score does not overflow.
 //
 // Backward: with delta[i] = dout[i]·out[i] and dp[i, j] = dout[i]·v[j],

@@ -55,6 +55,8 @@ struct AttentionForwardProblem {
   AttentionShape shape;
   double scale;
   Values qkv;
+  AttentionPattern pattern = AttentionPattern::kCausal;
+  std::int64_t stride = 1;
 
   Outputs run(const Setup& setup) const {
     const Context context(*setup.table, setup.threads);
@@ -64,7 +66,9 @@ struct AttentionForwardProblem {
     AttentionForwardArgs args{.qkv = qkv_in.view(shape.qkv()),
                               .out = out.view(shape.out()),
                               .lse = lse.view(shape.lse()),
-                              .scale = scale};
+                              .scale = scale,
+                              .pattern = pattern,
+                              .stride = stride};
     Tensor workspace = poisoned_workspace(context, args);
     args.workspace = workspace.view();
     attention_forward(context, args);
@@ -74,8 +78,11 @@ struct AttentionForwardProblem {
   template <class N>
   void naive_row(std::int64_t b, std::int64_t h, std::int64_t i, Naive<N>& result) const {
     using std::exp, std::log;
-    std::vector<N> scores;
+    std::vector<std::int64_t> keys;
     for (std::int64_t j = 0; j <= i; ++j)
+      if (is_visible(pattern, stride, i, j)) keys.push_back(j);
+    std::vector<N> scores;
+    for (const std::int64_t j : keys)
       scores.push_back(N(scale) * naive_dot<N>(qkv.data() + shape.q_at(b, i, h),
                                                qkv.data() + shape.k_at(b, j, h), shape.D));
     const N largest = *std::max_element(scores.begin(), scores.end());
@@ -83,8 +90,8 @@ struct AttentionForwardProblem {
     for (const N& score : scores) sum += exp(score - largest);
     for (std::int64_t d = 0; d < shape.D; ++d) {
       N out{};
-      for (std::int64_t j = 0; j <= i; ++j)
-        out += exp(scores[j] - largest) / sum * N(qkv[shape.v_at(b, j, h) + d]);
+      for (std::size_t k = 0; k < keys.size(); ++k)
+        out += exp(scores[k] - largest) / sum * N(qkv[shape.v_at(b, keys[k], h) + d]);
       result[0][shape.out_at(b, i, h) + d] = out;
     }
     result[1][shape.lse_at(b, h, i)] = largest + log(sum);
@@ -105,6 +112,8 @@ struct AttentionBackwardProblem {
   AttentionShape shape;
   double scale;
   Values qkv, out, lse, dout;
+  AttentionPattern pattern = AttentionPattern::kCausal;
+  std::int64_t stride = 1;
 
   Outputs run(const Setup& setup) const {
     const Context context(*setup.table, setup.threads);
@@ -122,7 +131,9 @@ struct AttentionBackwardProblem {
                                  .dout = dout_in.view(shape.out()),
                                  .dqkv = dqkv.view(shape.qkv()),
                                  .workspace = workspace.view(),
-                                 .scale = scale});
+                                 .scale = scale,
+                                 .pattern = pattern,
+                                 .stride = stride});
     return {{"dqkv", dqkv.values()}};
   }
 
@@ -132,6 +143,7 @@ struct AttentionBackwardProblem {
     const std::int64_t D = shape.D, q = shape.q_at(b, i, h), o = shape.out_at(b, i, h);
     const N delta = naive_dot<N>(dout.data() + o, out.data() + o, D);
     for (std::int64_t j = 0; j <= i; ++j) {
+      if (!is_visible(pattern, stride, i, j)) continue;
       const std::int64_t k = shape.k_at(b, j, h), v = shape.v_at(b, j, h);
       const N score = N(scale) * naive_dot<N>(qkv.data() + q, qkv.data() + k, D);
       const N p = exp(score - N(lse[shape.lse_at(b, h, i)]));

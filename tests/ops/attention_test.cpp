@@ -37,13 +37,37 @@ Forward random_forward(Random& random, const AttentionShape& shape, double sprea
 // out and lse as the forward pass keeps them: rounded to f32.
 Backward random_backward(Random& random, const Forward& forward) {
   const Outputs kept = forward.run(exact_oracle());
-  return {forward.shape,  forward.scale,  forward.qkv,
-          kept[0].values, kept[1].values, random.normal(forward.shape.out().num_elements())};
+  return {forward.shape,   forward.scale,  forward.qkv,
+          kept[0].values,  kept[1].values, random.normal(forward.shape.out().num_elements()),
+          forward.pattern, forward.stride};
 }
 
 std::string describe(const AttentionShape& shape) {
   return fmt::format(" for B {}, T {}, H {}, K {}, D {}", shape.B, shape.T, shape.H, shape.K,
                      shape.D);
+}
+
+struct Pattern {
+  AttentionPattern pattern;
+  std::int64_t stride;
+};
+// Strides of one, around a group of 16 queries and around a block of 64, and longer than anything.
+constexpr Pattern kPatterns[] = {
+    {AttentionPattern::kLocal, 1},    {AttentionPattern::kLocal, 17},
+    {AttentionPattern::kLocal, 64},   {AttentionPattern::kLocal, std::int64_t{1} << 62},
+    {AttentionPattern::kStrided, 1},  {AttentionPattern::kStrided, 5},
+    {AttentionPattern::kStrided, 65}, {AttentionPattern::kStrided, std::int64_t{1} << 62},
+    {AttentionPattern::kUnion, 3},    {AttentionPattern::kUnion, 16},
+    {AttentionPattern::kUnion, 70},   {AttentionPattern::kFixed, 1},
+    {AttentionPattern::kFixed, 4},    {AttentionPattern::kFixed, 33},
+    {AttentionPattern::kFixed, 64},   {AttentionPattern::kFixed, std::int64_t{1} << 62},
+};
+constexpr AttentionShape kPatternShapes[] = {
+    {1, 1, 1, 1, 2}, {2, 17, 2, 1, 7}, {1, 65, 2, 2, 16}, {1, 150, 2, 1, 16}};
+
+std::string describe(const Pattern& pattern) {
+  return fmt::format(" with pattern {}, stride {}", static_cast<int>(pattern.pattern),
+                     pattern.stride);
 }
 
 // Queries and keys point the same way in a few places: their scores dwarf all others.
@@ -72,9 +96,55 @@ testing::AssertionResult check_attention_backward(const Setup& setup) {
   return testing::AssertionSuccess();
 }
 
+testing::AssertionResult check_attention_patterns(const Setup& setup) {
+  Random random;
+  for (const AttentionShape& shape : kPatternShapes)
+    for (const Pattern& pattern : kPatterns) {
+      Forward forward = random_forward(random, shape);
+      forward.pattern = pattern.pattern;
+      forward.stride = pattern.stride;
+      if (auto result = judge(setup, forward, kRule); !result)
+        return result << describe(shape) << describe(pattern);
+      if (auto result = judge(setup, random_backward(random, forward), kRule); !result)
+        return result << describe(shape) << describe(pattern);
+    }
+  return testing::AssertionSuccess();
+}
+
 namespace {
 
 class Attention : public TableTest {};
+
+TEST_P(Attention, PatternsMatchOracle) { EXPECT_TRUE(check_attention_patterns(GetParam())); }
+
+// A stride of the whole sequence shows a local pattern everything, and hides nothing: equal bits.
+TEST_P(Attention, WideLocalPatternIsCausal) {
+  Random random;
+  Forward forward = random_forward(random, {1, 70, 2, 1, 16});
+  const Outputs causal = forward.run(GetParam());
+  forward.pattern = AttentionPattern::kLocal;
+  forward.stride = 70;
+  EXPECT_TRUE(expect_same_bits(forward.run(GetParam()), causal));
+}
+
+// A hidden key may hold anything finite: no bit of the output knows.
+TEST_P(Attention, HiddenKeysDoNotMatter) {
+  Random random;
+  const AttentionShape shape{1, 100, 1, 1, 16};
+  Forward forward = random_forward(random, shape);
+  forward.pattern = AttentionPattern::kLocal;
+  forward.stride = 10;
+  const Outputs before = forward.run(GetParam());
+  for (std::int64_t d = 0; d < 16; ++d) forward.qkv[shape.k_at(0, 20, 0) + d] = 100.0;
+  for (std::int64_t d = 0; d < 16; ++d) forward.qkv[shape.v_at(0, 20, 0) + d] = 1e6;
+  const Outputs after = forward.run(GetParam());
+  for (std::int64_t i = 0; i < 100; ++i)
+    for (std::int64_t d = 0; d < 16; ++d) {
+      const std::int64_t at = shape.out_at(0, i, 0) + d;
+      const bool sees = i >= 20 && i < 30;
+      EXPECT_EQ(after[0].values[at] == before[0].values[at], !sees) << i;
+    }
+}
 
 TEST_P(Attention, ForwardMatchesOracle) { EXPECT_TRUE(check_attention_forward(GetParam())); }
 TEST_P(Attention, BackwardMatchesOracle) { EXPECT_TRUE(check_attention_backward(GetParam())); }
@@ -147,20 +217,39 @@ TEST_F(AttentionReference, GroupsAreRepeatedHeads) {
   EXPECT_TRUE(expect_same_bits(few.run(oracle()), many.run(oracle())));
 }
 
+testing::AssertionResult expect_true_gradient(Random& random, const Forward& forward) {
+  const Outputs kept = forward.run(oracle());
+  const Values dout = random.normal(forward.shape.out().num_elements());
+  const auto loss = [&](const Values& at) {
+    Forward moved = forward;
+    moved.qkv = at;
+    return weighted_sum(moved.run(oracle())[0].values, dout);
+  };
+  const Backward backward{forward.shape,  forward.scale, forward.qkv,     kept[0].values,
+                          kept[1].values, dout,          forward.pattern, forward.stride};
+  return expect_gradient("dqkv", loss, forward.qkv, backward.run(oracle())[0].values);
+}
+
 TEST_F(AttentionReference, GradientMatchesFiniteDifferences) {
   Random random;
   for (const AttentionShape& shape :
        {AttentionShape{2, 4, 2, 2, 3}, {1, 5, 4, 2, 2}, {1, 4, 3, 1, 2}}) {
     const Forward forward = random_forward(random, shape);
-    const Outputs kept = forward.run(oracle());
-    const Values dout = random.normal(shape.out().num_elements());
-    const auto loss = [&](const Values& at) {
-      return weighted_sum(Forward{shape, forward.scale, at}.run(oracle())[0].values, dout);
-    };
-    const Backward backward{shape,          forward.scale,  forward.qkv,
-                            kept[0].values, kept[1].values, dout};
-    EXPECT_TRUE(expect_gradient("dqkv", loss, forward.qkv, backward.run(oracle())[0].values))
-        << describe(shape);
+    EXPECT_TRUE(expect_true_gradient(random, forward)) << describe(shape);
+  }
+}
+
+TEST_F(AttentionReference, GradientOfPatternsMatchesFiniteDifferences) {
+  Random random;
+  const AttentionShape shape{1, 7, 2, 1, 2};
+  for (const Pattern& pattern : {Pattern{AttentionPattern::kLocal, 3},
+                                 {AttentionPattern::kStrided, 2},
+                                 {AttentionPattern::kUnion, 3},
+                                 {AttentionPattern::kFixed, 3}}) {
+    Forward forward = random_forward(random, shape);
+    forward.pattern = pattern.pattern;
+    forward.stride = pattern.stride;
+    EXPECT_TRUE(expect_true_gradient(random, forward)) << describe(pattern);
   }
 }
 
@@ -198,6 +287,8 @@ TEST(AttentionErrors, NameTheOperand) {
         args.lse = lse_data.view({1, 3, 2});
       },
       "[attention] lse must have shape (1, 2, 3), got (1, 3, 2)");
+  expect_refused(
+      forward, [](auto& args) { args.stride = 0; }, "[attention] stride must be 1 or more, got 0");
 
   const AttentionBackwardArgs backward{
       .qkv = qkv, .out = out, .lse = lse, .dout = out, .dqkv = qkv};
@@ -219,6 +310,9 @@ TEST(AttentionErrors, NameTheOperand) {
   expect_refused(
       backward, [&](auto& args) { args.dqkv = qkv_data.view({24}); },
       "[attention] dqkv must have shape (1, 3, 4, 2), got (24)");
+  expect_refused(
+      backward, [](auto& args) { args.stride = -3; },
+      "[attention] stride must be 1 or more, got -3");
 }
 
 TEST(AttentionErrors, NameTheMissingWorkspace) {

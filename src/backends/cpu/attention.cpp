@@ -7,6 +7,7 @@
 // depends on the shape alone.
 //
 // Bound by FMAs: scores are computed for what the causal mask shows, plus 8 T per head at its edge.
+// Other patterns hide scores after the product: they cost as much as the causal one.
 #include "ops/attention.h"
 
 #include <algorithm>
@@ -28,12 +29,15 @@ struct Layout {
   Layout(const Shape& qkv, const Shape& out)
       : B(out[0]), T(out[1]), H(out[2]), K((qkv[2] - out[2]) / 2), D(out[3]) {}
 
-  HeadShape head_shape(double scale) const {
+  template <class Args>
+  HeadShape head_shape(const Args& args) const {
     return {.T = T,
             .D = D,
             .stride = (H + 2 * K) * D,
             .out_stride = H * D,
-            .scale = static_cast<float>(scale)};
+            .scale = static_cast<float>(args.scale),
+            .pattern = args.pattern,
+            .pattern_stride = args.stride};
   }
   std::int64_t query(std::int64_t b, std::int64_t h) const { return (b * T * (H + 2 * K) + h) * D; }
   std::int64_t key(std::int64_t b, std::int64_t kv) const { return query(b, H + kv); }
@@ -69,7 +73,7 @@ void attention_forward(const AttentionForwardArgs& args, const Device&, Queue& q
     const std::int64_t begin = (num_pieces - 1 - task / num_heads) * kQueriesPerTask;
     const std::int64_t b = task % num_heads / layout.H, h = task % layout.H;
     const std::int64_t kv = h / (layout.H / layout.K);
-    attend({.shape = layout.head_shape(args.scale),
+    attend({.shape = layout.head_shape(args),
             .begin = begin,
             .end = std::min(layout.T, begin + kQueriesPerTask),
             .q = qkv + layout.query(b, h),
@@ -88,7 +92,7 @@ void attention_backward(const AttentionBackwardArgs& args, const Device&, Queue&
   run_tasks(queue, layout.B * layout.K, [&](std::int64_t task, int thread) {
     const std::int64_t group = layout.H / layout.K;
     const std::int64_t b = task / layout.K, kv = task % layout.K, h = kv * group;
-    attend_backward({.shape = layout.head_shape(args.scale),
+    attend_backward({.shape = layout.head_shape(args),
                      .num_queries = group,
                      .q = qkv + layout.query(b, h),
                      .k = qkv + layout.key(b, kv),

@@ -16,6 +16,7 @@
 #include <cmath>
 #include <limits>
 
+#include "backends/cpu/attention_hide.h"
 #include "backends/cpu/attention_pack-inl.h"
 #include "backends/cpu/attention_product-inl.h"
 #include "backends/cpu/attention_scratch.h"
@@ -56,6 +57,13 @@ void score(const Block& block, const float* keys, std::int64_t width, const floa
                   .c_row = kBlock};
   for (std::int64_t j = 0; j < block.num_keys; j += kTileRows)
     product_rows(p, j, {block.first_query(j), kBlock}, {0, width}, false);
+}
+
+// Scores of the pairs that the pattern hides become -inf.
+void hide(const HeadShape& shape, const Block& block, float* scores) {
+  if (shape.pattern == AttentionPattern::kCausal) return;
+  hide_pairs(shape.pattern, shape.pattern_stride,
+             {.t = block.t, .num_keys = block.num_keys, .width = kBlock, .scores = scores});
 }
 
 // to (64, width) = scoresᵀ values (keys, width).
@@ -152,6 +160,7 @@ void attend_impl(const HeadForward& head) {
     pack_rows(head.q + t * shape.stride, shape.stride, block.rows, shape.D, s.q, kBlock, s.width);
     transpose_block(s.q, s.width, shape.scale, s.q_columns);
     score(block, s.k, s.width, s.q_columns, s.scores);
+    hide(shape, block, s.scores);
     softmax_columns(block, s.scores, head.lse + t, s.factors);
     mix(block, s.scores, s.v, s.width, s.result);
     write_rows(s.result, s.width, block.rows, s.factors, head.out + t * shape.out_stride,
@@ -203,6 +212,7 @@ void backward_block(const HeadBackward& head, std::int64_t h, std::int64_t t,
 
   transpose_block(s.q, s.width, shape.scale, s.q_columns);
   score(block, s.k, s.width, s.q_columns, s.scores);
+  hide(shape, block, s.scores);
   transpose_block(s.dout, s.width, 1.0f, s.dout_columns);
   score(block, s.v, s.width, s.dout_columns, s.dp);
   softmax_backward_columns(block, s);

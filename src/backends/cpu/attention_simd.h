@@ -4,6 +4,8 @@
 
 #include <cstdint>
 
+#include "ops/attention_pattern.h"
+
 namespace twill::cpu {
 
 // Queries are taken in blocks of 64: four AVX-512 vectors of scores per key.
@@ -16,6 +18,8 @@ struct HeadShape {
   std::int64_t stride;
   std::int64_t out_stride;
   float scale;
+  AttentionPattern pattern;
+  std::int64_t pattern_stride;
 };
 
 // Queries [begin, end) of one head; begin is a multiple of the block.

@@ -63,19 +63,17 @@ struct Survivors {
 
 // The four best of `count` > 4 scores; of equal ones the first. Spoils the scores.
 Survivors best_four(float* scores, std::int64_t q0, std::int64_t count) {
+  constexpr float kTaken = -1.0f;  // no score is negative
+  for (int k = 0; k < 4; ++k) *std::max_element(scores, scores + count) = kTaken;
   Survivors best;
-  for (; best.count < 4; ++best.count) {
-    const float* top = std::max_element(scores, scores + count);
-    best.q[best.count] = q0 + (top - scores);
-    scores[top - scores] = -1.0f;
-  }
-  std::sort(best.q, best.q + best.count);
+  for (std::int64_t k = 0; k < count && best.count < 4; ++k)
+    if (scores[k] == kTaken) best.q[best.count++] = q0 + k;
   return best;
 }
 
 Survivors all_of(const Block& block) {
   Survivors all;
-  for (std::int64_t q = block.q0; q < block.q1; ++q) all.q[all.count++] = q;
+  for (std::int64_t q = block.q0; q < block.q1 && all.count < 4; ++q) all.q[all.count++] = q;
   return all;
 }
 

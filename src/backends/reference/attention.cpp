@@ -73,6 +73,10 @@ void forward(const AttentionForwardArgs& args) {
     std::vector<double> scores;
     double largest = -std::numeric_limits<double>::infinity();
     for (std::int64_t j = 0; j <= i; ++j) {
+      if (!is_visible(args.pattern, args.stride, i, j)) {
+        scores.push_back(-std::numeric_limits<double>::infinity());
+        continue;
+      }
       scores.push_back(args.scale * dot(qkv + at.query(b, i, h), qkv + at.key(b, j, h), at.D));
       largest = std::max(largest, scores.back());
     }
@@ -81,6 +85,7 @@ void forward(const AttentionForwardArgs& args) {
 
     std::vector<double> out(static_cast<std::size_t>(at.D));
     for (std::int64_t j = 0; j <= i; ++j) {
+      if (!is_visible(args.pattern, args.stride, i, j)) continue;
       const double p = std::exp(scores[static_cast<std::size_t>(j)] - largest) / sum;
       add_scaled(out.data(), p, qkv + at.value(b, j, h), at.D);
     }
@@ -101,6 +106,7 @@ void backward(const AttentionBackwardArgs& args) {
     const double delta = dot(dout, args.out.as<E>() + at.out(b, i, h), at.D);
     const double lse = args.lse.as<E>()[at.lse(b, h, i)];
     for (std::int64_t j = 0; j <= i; ++j) {
+      if (!is_visible(args.pattern, args.stride, i, j)) continue;
       const E* k = qkv + at.key(b, j, h);
       const E* v = qkv + at.value(b, j, h);
       const double p = std::exp(args.scale * dot(q, k, at.D) - lse);
