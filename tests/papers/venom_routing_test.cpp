@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+// The note on 2602.06183 outside of selection: speed arithmetic (2.8), clusters (3.5), routing
+// (3.6) and the dense side path (3.7).
+#include <algorithm>
+#include <set>
+
+#include "ops/route_tokens.h"
+#include "papers/broken.h"
+#include "papers/venom_kit.h"
+#include "sparsity/feature_split.h"
+#include "sparsity/neuron_clusters.h"
+#include "sparsity/venom_speed.h"
+#include "support/tables.h"
+
+namespace twill {
+namespace {
+
+using Indices = std::vector<std::int32_t>;
+
+TEST(Venom_L4, SpeedOfTheExample) {
+  const double ffn = ffn_gain(1.5, 8), step = step_gain(.5, ffn);
+  EXPECT_NEAR(ffn, 3.27, .005);
+  EXPECT_NEAR(step, 1.532, .0005);
+  EXPECT_NEAR(schedule_gain(1, 1, step), 1.21, .005);
+}
+
+TEST(Venom_L4, SpeedTable) {
+  constexpr double kGains[4][2] = {{1.5, 6}, {1.5, 8}, {1.3, 4}, {2, 8}};
+  constexpr double kFfn[] = {3.00, 3.27, 2.36, 4.00}, kShares[] = {.35, .40, .45, .50, .55, .60};
+  constexpr double kStep[6][4] = {{1.304, 1.321, 1.253, 1.356}, {1.364, 1.385, 1.300, 1.429},
+                                  {1.429, 1.455, 1.351, 1.509}, {1.500, 1.532, 1.405, 1.600},
+                                  {1.579, 1.618, 1.465, 1.702}, {1.667, 1.714, 1.529, 1.818}};
+  for (std::size_t k = 0; k < 4; ++k) {
+    const double ffn = ffn_gain(kGains[k][0], kGains[k][1]);
+    EXPECT_NEAR(ffn, kFfn[k], .0051);
+    for (std::size_t p = 0; p < 6; ++p)
+      EXPECT_NEAR(step_gain(kShares[p], ffn), kStep[p][k], .00051) << kShares[p] << ' ' << k;
+  }
+  // 5.1: what the reported gains of one step are worth over their schedules.
+  EXPECT_NEAR(schedule_gain(30, 30, 1.352), 1.15, .005);
+  EXPECT_NEAR(schedule_gain(10, 38, 1.387), 1.06, .005);
+  EXPECT_NEAR(ffn_flop_share(4), .5, 1e-12);
+  EXPECT_NEAR(ffn_flop_share(8), .333, .0005);
+  EXPECT_NEAR(ffn_flop_share(16), .250, .0005);
+  EXPECT_NEAR(ffn_flop_share(32), .208, .0005);
+}
+
+std::vector<float> normal_floats(Random& random, std::int64_t count) {
+  const Values values = random.normal(count);
+  return {values.begin(), values.end()};
+}
+
+class Venom_V9 : public SeededTest {};
+
+TEST_F(Venom_V9, ClustersHaveExactSizes) {
+  Random random;
+  for (const std::int64_t M : {8, 16, 32}) {
+    const std::int64_t E = M / 4, f = 192, d = 24;
+    const std::vector<float> u = normal_floats(random, f * d);
+    const NeuronClusters found = cluster_neurons(view_of(u.data(), {f, d}), {.num_clusters = E});
+    for (std::int32_t e = 0; e < E; ++e)
+      EXPECT_EQ(std::count(found.cluster.begin(), found.cluster.end(), e), f / E);
+    const Indices order = interleaved_order(found.cluster, E);
+    EXPECT_EQ(std::set<std::int32_t>(order.begin(), order.end()).size(), 192u);
+    for (std::int64_t p = 0; p < f; p += M) {
+      std::vector<int> members(static_cast<std::size_t>(E));
+      for (std::int64_t k = p; k < p + M; ++k) ++members[found.cluster[order[k]]];
+      EXPECT_EQ(members, std::vector<int>(static_cast<std::size_t>(E), 4));
+    }
+  }
+}
+
+struct Routed {
+  Indices order, route;
+};
+
+Routed route_by_energy(const KernelTable& table, int threads, const std::vector<float>& a,
+                       const Indices& cluster, std::int64_t E) {
+  const auto F = static_cast<std::int64_t>(cluster.size());
+  const std::int64_t T = static_cast<std::int64_t>(a.size()) / F;
+  const Context context(table, threads);
+  std::vector<float> score(static_cast<std::size_t>(T * E));
+  Routed result{Indices(static_cast<std::size_t>(T)), Indices(static_cast<std::size_t>(T))};
+  cluster_energy(context, {.a = view_of(a.data(), {T, F}),
+                           .cluster = view_of(cluster.data(), {F}),
+                           .score = view_of(score.data(), {T, E})});
+  route_tokens(context, {.score = view_of(score.data(), {T, E}),
+                         .order = view_of(result.order.data(), {T}),
+                         .route = view_of(result.route.data(), {T})});
+  return result;
+}
+
+TEST_F(Venom_V9, RouterIsDeterministicAndBlocksArePure) {
+  const std::int64_t T = 1024, F = 64, E = 4, V = 64;
+  const std::vector<float> a = sparse_squares(test_seed(), T * F, 0.2);
+  Indices cluster;
+  for (std::int64_t i = 0; i < F; ++i) cluster.push_back(static_cast<std::int32_t>(i * 7 % E));
+  const Routed first = route_by_energy(*paper_tables()[0], 1, a, cluster, E);
+  for (const KernelTable* table : paper_tables())
+    for (const int threads : {1, 2}) {
+      const Routed again = route_by_energy(*table, threads, a, cluster, E);
+      EXPECT_EQ(again.order, first.order) << table->name;
+      EXPECT_EQ(again.route, first.route) << table->name;
+    }
+  int mixed = 0;
+  for (std::int64_t p = 0; p < T; p += V) {
+    std::set<std::int32_t> clusters;
+    for (std::int64_t k = p; k < p + V; ++k) clusters.insert(first.route[first.order[k]]);
+    mixed += clusters.size() > 1;
+  }
+  EXPECT_LE(mixed, E - 1);
+  for (std::int64_t p = 1; p < T; ++p) {  // equal clusters keep the order of their tokens
+    const std::int32_t before = first.order[p - 1], after = first.order[p];
+    EXPECT_LE(first.route[before], first.route[after]);
+    if (first.route[before] == first.route[after]) {
+      EXPECT_LT(before, after);
+    }
+  }
+}
+
+TEST_F(Venom_V9, RouterByHand) {
+  // Energies of clusters {0, 2} and {1, 3}: (3, 3), (1, 6), (5, 0), (0, 4).
+  const std::vector<float> a{1, 1, 2, 2, 0, 3, 1, 3, 5, 0, 0, 0, 0, 4, 0, 0};
+  for (const KernelTable* table : paper_tables()) {
+    const Routed routed = route_by_energy(*table, 1, a, {0, 1, 0, 1}, 2);
+    EXPECT_EQ(routed.route, (Indices{0, 1, 0, 1})) << table->name;
+    EXPECT_EQ(routed.order, (Indices{0, 2, 1, 3})) << table->name;
+  }
+}
+
+// Tokens of two kinds, alternating: a selection in routed order keeps more than one in theirs.
+TEST_F(Venom_V9, RoutedBlocksKeepMore) {
+  const std::int64_t T = 128, F = 64, E = 2;
+  Indices cluster;
+  for (std::int64_t i = 0; i < F; ++i) cluster.push_back(static_cast<std::int32_t>(i / 4 % E));
+  std::vector<float> a = sparse_squares(test_seed(), T * F, 0.3);
+  for (std::int64_t t = 0; t < T; ++t)
+    for (std::int64_t i = 0; i < F; ++i)
+      if (cluster[i] != t % E) a[t * F + i] = 0.0f;
+  for (const KernelTable* table : paper_tables()) {
+    const Context context(*table, 1);
+    VenomRun run{T, F, 64, 8};
+    std::vector<double> plain(3), routed(3);
+    run.mask(context, a, &plain);
+    run.row_order = route_by_energy(*table, 1, a, cluster, E).order;
+    run.mask(context, a, &routed);
+    EXPECT_LT(plain[1], .8 * plain[0]) << table->name;
+    EXPECT_EQ(routed[1], routed[0]) << table->name;  // every column that lives survives
+  }
+}
+
+// y = D relu(U x)²
+std::vector<double> ffn(const std::vector<float>& x, const std::vector<float>& u,
+                        const std::vector<float>& down, std::size_t d, std::size_t f) {
+  std::vector<double> y(d);
+  for (std::size_t i = 0; i < f; ++i) {
+    float z = 0.0f;
+    for (std::size_t k = 0; k < d; ++k) z += u[i * d + k] * x[k];
+    const float a = std::max(z, 0.0f) * std::max(z, 0.0f);
+    for (std::size_t k = 0; k < d; ++k) y[k] += double{down[k * f + i]} * double{a};
+  }
+  return y;
+}
+
+TEST_F(Venom_V9, NeuronOrderLeavesOutputsUnchanged) {
+  Random random;
+  const std::size_t d = 16, f = 64;
+  const std::vector<float> x = normal_floats(random, 16), u = normal_floats(random, 16 * 64);
+  const std::vector<float> down = normal_floats(random, 16 * 64);
+  const NeuronClusters found = cluster_neurons(view_of(u.data(), {64, 16}), {.num_clusters = 4});
+  const Indices order = interleaved_order(found.cluster, 4);
+  std::vector<float> u_moved(u.size()), down_moved(down.size());
+  for (std::size_t p = 0; p < f; ++p)
+    for (std::size_t k = 0; k < d; ++k) {
+      u_moved[p * d + k] = u[order[p] * d + k];
+      down_moved[k * f + p] = down[k * f + order[p]];
+    }
+  const std::vector<double> before = ffn(x, u, down, d, f);
+  const std::vector<double> after = ffn(x, u_moved, down_moved, d, f);
+  double largest = 0.0;
+  for (const double y : before) largest = std::max(largest, std::abs(y));
+  for (std::size_t k = 0; k < d; ++k) EXPECT_NEAR(after[k], before[k], 1e-6 * largest);
+}
+
+TEST(Venom_V12, DensestNeuronsGoToTheDensePath) {
+  Indices counts;
+  for (std::int32_t i = 0; i < 200; ++i) counts.push_back(i * 37 % 200);  // a permutation
+  const std::vector<std::uint8_t> is_dense = dense_neurons(counts, .05);
+  EXPECT_EQ(std::count(is_dense.begin(), is_dense.end(), 1), 10);
+  for (std::size_t i = 0; i < 200; ++i) EXPECT_EQ(is_dense[i] == 1, counts[i] >= 190) << i;
+}
+
+}  // namespace
+}  // namespace twill
