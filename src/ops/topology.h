@@ -2,8 +2,8 @@
 // One update of a kept topology (dynamic sparse training) of one weight matrix.
 //
 //   weight  any shape, N elements; pruned ones are 0
-//   grad    same shape: the dense gradient
-//   mask    same shape, u8: in the old, out the new topology
+//   grad    same shape: the dense gradient; may be absent where no score reads it
+//   mask    same shape, u8, 0 or 1: in the old, out the new topology
 //   grown   same shape, u8: out, 1 where a weight was inactive before and is active now
 //
 //   drop   the num_prune active elements of lowest score
@@ -17,7 +17,13 @@
 // Dropped and regrown in one update: keeps its value, `grown` is 0. Grown from inactive: weight 0.
 // Dropped for good: weight 0. num_prune <= active, num_grad + num_random <= N - active + num_prune.
 //
-// With mask all 0, num_prune = num_grad = 0 and num_random = n it draws a random topology of n.
+// Inactive before and after: not touched. lambda and 1e-9 are rounded to the type of weight, then
+// each operation is.
+//
+// With mask all 0, num_prune = num_grad = 0 and num_random = n it draws a random topology of n;
+// weight and grad may then be absent.
+//
+// Where the mask is in host memory, kernels call require_topology_counts before they change anything.
 //
 // regrow_moments: the optimizer state of newly active weights.
 //   m[i] = 0 and v[i] = mean of v over mask && !grown, where grown[i]; the mean by the rule of runs in
@@ -34,8 +40,8 @@ namespace twill {
 enum class DropScore : std::uint8_t { kMagnitude, kMest, kSensitivity };
 
 struct TopologyUpdateArgs {
-  View weight;
-  ConstView grad;
+  View weight = {};
+  ConstView grad = {};
   View mask;
   View grown;
   DropScore score = DropScore::kMagnitude;
@@ -59,6 +65,8 @@ struct RegrowMomentsArgs {
 };
 
 void validate(const TopologyUpdateArgs& args);
+// What only the mask can tell: num_prune <= num_active, num_grad + num_random <= places left.
+void require_topology_counts(const TopologyUpdateArgs& args, std::int64_t num_active);
 void validate(const RegrowMomentsArgs& args);
 void topology_update(const Context& context, const TopologyUpdateArgs& args);
 void regrow_moments(const Context& context, const RegrowMomentsArgs& args);

@@ -34,6 +34,7 @@
 #include "ops/transposable24.h"
 #include "ops/route_tokens.h"
 #include "ops/venom.h"
+#include "ops/topology.h"
 
 namespace twill {
 namespace {
@@ -118,12 +119,15 @@ const KernelTable& cpu_table() {
       .moment_change = f32_only<"moment_change", &MomentChangeArgs::grad, cpu::moment_change>,
       .mvue24 = f32_only<"mvue24", &Mvue24Args::x, cpu::mvue24>,
       .pack24 = f32_only<"pack24", &Pack24Args::dense, cpu::pack24>,
+      .regrow_moments = f32_only<"regrow_moments", &RegrowMomentsArgs::v, cpu::regrow_moments>,
       .route_tokens = f32_only<"route_tokens", &RouteTokensArgs::score, cpu::route_tokens>,
       .select24 = f32_only<"select24", &Select24Args::x, cpu::select24>,
       .soft_threshold24 =
           f32_only<"soft_threshold24", &SoftThreshold24Args::x, cpu::soft_threshold24>,
       .soft_threshold24_sums = f32_only<"soft_threshold24_sums", &SoftThreshold24SumsArgs::x,
                                         cpu::soft_threshold24_sums>,
+      .topology_update =
+          f32_only<"topology_update", &TopologyUpdateArgs::weight, cpu::topology_update>,
       .transposable24 = f32_only<"transposable24", &Transposable24Args::x, cpu::transposable24>,
       .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
       .venom_select = f32_only<"venom_select", &VenomSelectArgs::x, cpu::venom_select>,

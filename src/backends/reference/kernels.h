@@ -24,6 +24,7 @@ void fill(const FillArgs& args, const Device& device, Queue& queue);
 void gemm(const GemmArgs& args, const Device& device, Queue& queue);
 void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
 void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);
+void regrow_moments(const RegrowMomentsArgs& args, const Device& device, Queue& queue);
 void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queue& queue);
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
@@ -46,5 +47,6 @@ void moment_change(const MomentChangeArgs& args, const Device& device, Queue& qu
 void mvue24(const Mvue24Args& args, const Device& device, Queue& queue);
 void soft_threshold24(const SoftThreshold24Args& args, const Device& device, Queue& queue);
 void soft_threshold24_sums(const SoftThreshold24SumsArgs& args, const Device& device, Queue& queue);
+void topology_update(const TopologyUpdateArgs& args, const Device& device, Queue& queue);
 
 }  // namespace twill::reference
