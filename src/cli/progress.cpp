@@ -54,6 +54,7 @@ std::vector<std::string> ProgressView::step_fields(const StepResult& result,
       fmt::format("loss {:.4f}", result.loss), "ETA " + format_duration(seconds_left(result.step)),
       format_count(tokens_per_s) + " tok/s", fmt::format("lr {:.2e}", result.lr),
       fmt::format("|g| {:.2f}", result.grad_norm)};
+  if (!health_.empty()) fields.insert(fields.begin() + 1, health_);
   if (floor_share > 0.0)
     fields.push_back(fmt::format("{:.0f}% of GEMM floor", 100.0 * floor_share));
   if (!result.finite) fields.insert(fields.begin() + 1, "not finite: update skipped");
@@ -93,6 +94,32 @@ void ProgressView::on_evaluation(std::int64_t step, double validation_loss) {
   last_validation_ = validation_loss;
   print_line(fmt::format("step {:>5}  validation loss {:.4f}  perplexity {:.2f}", step,
                          validation_loss, std::exp(validation_loss)));
+}
+
+void ProgressView::on_sparse_evaluation(double master, double as_trained) {
+  print_line(
+      fmt::format("            plain weights {:.4f}  as trained {:.4f}", master, as_trained));
+}
+
+void ProgressView::on_health(const HealthSample& sample) {
+  health_.clear();
+  if (sample.has_mask)
+    health_ = fmt::format("flips {:.4f}, kept {:.0f}%", sample.overall.flip_rate,
+                          100.0 * sample.overall.kept_l1);
+}
+
+void ProgressView::on_phase(std::int64_t step, const std::string& what) {
+  health_.clear();
+  print_line(fmt::format("step {:>5}  phase: {}", step, what));
+}
+
+void ProgressView::on_flops(const Flops& flops) {
+  print_line(
+      fmt::format("\nFLOPs of the recipe: {:.3f} of dense ({:.2f} x fewer); without the head "
+                  "{:.3f} ({:.2f} x). "
+                  "Counted, not timed: masked execution multiplies the zeros too.",
+                  flops.ratio(), 1.0 / flops.ratio(), flops.ratio_without_head(),
+                  1.0 / flops.ratio_without_head()));
 }
 
 void ProgressView::on_checkpoint(const std::string& path) {

@@ -19,6 +19,9 @@ class JsonLine {
   JsonLine& add(std::string_view key, const char* value) {
     return add(key, std::string_view(value));
   }
+  JsonLine& add(std::string_view key, const JsonLine& object) {
+    return add_raw(key, object.text());
+  }
   template <std::integral Integer>
   JsonLine& add(std::string_view key, Integer value) {
     return add_integer(key, static_cast<std::int64_t>(value));

@@ -39,10 +39,11 @@ void require_plain(const FfnSeam& seam, const ActivationsPart& part) {
       part.pattern, seam.name, m, seam.hidden);
 }
 
-// The FFN's first matrix, among the layers in scope.
-LinearSeam* input_of(const FfnSeam& ffn, const std::vector<LinearSeam*>& layers) {
+// A matrix of the FFN, among the layers in scope.
+LinearSeam* matrix_of(const FfnSeam& ffn, const char* which,
+                      const std::vector<LinearSeam*>& layers) {
   for (LinearSeam* layer : layers)
-    if (layer->name == ffn.name + ".input") return layer;
+    if (layer->name == ffn.name + which) return layer;
   return nullptr;
 }
 
@@ -56,13 +57,15 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
   if (first == recipe.phase.end()) return;
   const std::vector<LinearSeam*> layers = layers_in_scope(builder, recipe.layers);
   for (FfnSeam& seam : builder.ffn_seams()) {
-    LinearSeam* input = input_of(seam, layers);
-    if (input == nullptr) continue;
+    LinearSeam* input = matrix_of(seam, ".input", layers);
+    LinearSeam* output = matrix_of(seam, ".output", layers);
+    if (input == nullptr || output == nullptr) continue;
     for (const PhaseConfig& phase : recipe.phase)
       if (selects(phase)) require_plain(seam, phase.activations);
     SteeredFfn& ffn = ffns_.emplace_back();
     ffn.seam = &seam;
     ffn.input = input;
+    ffn.output = output;
     ffn.stream = input->stream;
     builder.sparsity_state(ffn.neuron_order, DType::kI32, {seam.hidden});
     builder.sparsity_state(ffn.clusters, DType::kI32, {seam.hidden});

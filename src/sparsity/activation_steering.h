@@ -15,7 +15,8 @@ namespace twill {
 
 struct SteeredFfn {
   FfnSeam* seam = nullptr;
-  LinearSeam* input = nullptr;  // its first matrix: what neurons are clustered by
+  LinearSeam* input = nullptr;   // its first matrix: what neurons are clustered by
+  LinearSeam* output = nullptr;  // its second one
   std::uint32_t stream = 0;
   View neuron_order = {};   // (hidden) i32
   View clusters = {};       // (hidden) i32

@@ -79,11 +79,16 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
       clock_(recipe_, length),
       topology_(recipe_, clock_, length.steps, seed),
       activations_(builder, recipe_, seed),
+      linear_seams_(&builder.linear_seams()),
       attention_seams_(&builder.attention_seams()),
       ffn_seams_(&builder.ffn_seams()),
       sequence_(sequence),
       num_steps_(length.steps) {
   virtual_part_.pattern = recipe.health.virtual_mask;
+  // Of all query heads together: the inputs of an attention layer's output matrix.
+  for (const LinearSeam& seam : *linear_seams_)
+    if (seam.family == LayerFamily::kAttention && seam.name.ends_with(".output"))
+      attention_width_ = seam.weight->shape[1];
   if (needs_layers(recipe_)) reserve(builder);
 }
 
@@ -149,6 +154,11 @@ bool SparsityEngine::keeps_mask() const {
 }
 
 bool SparsityEngine::projects_weights() const { return projects(phase()); }
+
+bool SparsityEngine::trains_otherwise() const {
+  return !phase().activations.is_dense() || phase().attention.mask != "causal" ||
+         phase().quantise.format != "none";
+}
 
 void SparsityEngine::before_step(const Context& context, std::int64_t step) {
   sample_.reset();

@@ -21,6 +21,7 @@
 #include "nn/builder.h"
 #include "sparsity/activation_steering.h"
 #include "sparsity/deployment.h"
+#include "sparsity/flop_account.h"
 #include "sparsity/health.h"
 #include "sparsity/phase_clock.h"
 #include "sparsity/recipe.h"
@@ -63,6 +64,13 @@ class SparsityEngine {
   std::optional<HealthSample> take_sample();
   bool samples(std::int64_t step) const;
 
+  // FLOPs of a step on hardware that leaves zeros out, and of the run so far.
+  Flops flops_per_token(std::int64_t step) const;
+  void count_step(std::int64_t step, std::int64_t tokens);
+  const Flops& flops() const { return account_.total(); }
+  // A resumed run that has no state of its own: all its tokens were dense.
+  void restore_dense(std::int64_t tokens);
+
   // Where the run stands: "2:4-transposable", "dense", …; for progress lines and reports.
   const PhaseConfig& phase() const;
   std::int64_t phase_index() const { return clock_.index(); }
@@ -85,6 +93,8 @@ class SparsityEngine {
     std::vector<std::pair<ConstView, ConstView>> saved_;
   };
   bool projects_weights() const;
+  // Whether a training pass computes another function than a plain one on the same weights.
+  bool trains_otherwise() const;
 
   // A checkpoint's share: tensors by name (written and read in place) and texts.
   struct StateTensor {
@@ -129,6 +139,9 @@ class SparsityEngine {
   LayerHealth sample_layer(const Context& context, std::size_t index) const;
   void raise_alarm();
 
+  // engine_flops.cpp
+  std::vector<LinearCost> linear_costs() const;
+
   RecipeConfig recipe_;
   PhaseConfig dense_phase_;
   WeightsPart virtual_part_;
@@ -137,10 +150,17 @@ class SparsityEngine {
   ActivationSteering activations_;
   std::deque<SparseLayer> layers_;
   std::vector<double> interval_flips_;  // per layer
+  std::deque<LinearSeam>* linear_seams_;
   std::deque<AttentionSeam>* attention_seams_;
   std::deque<FfnSeam>* ffn_seams_;
   std::int64_t sequence_;
   std::int64_t num_steps_;
+  std::int64_t attention_width_ = 0;
+  FlopAccount account_;
+  // The share of pairs costs T² to count: kept until the pattern changes.
+  mutable AttentionPattern kept_pattern_ = AttentionPattern::kCausal;
+  mutable std::int64_t kept_stride_ = 0;
+  mutable double kept_pairs_ = 1.0;
   bool forced_dense_ = false;
   View sums_;   // (5) f64
   View after_;  // u8, the largest layer: the mask behind a sampled step

@@ -69,13 +69,20 @@ Texts SparsityEngine::state_texts() const {
               {"interval_flips", text_of(interval_flips_)},
               {"moment_changes", text_of(moment_changes_)},
               {"alarm", alarm_.save()}};
-  std::vector<double> scales, ffns;
-  for (const SparseLayer& layer : layers_) scales.push_back(layer.beta);
+  std::vector<double> scales, densities, ffns;
+  for (const SparseLayer& layer : layers_) {
+    scales.push_back(layer.beta);
+    densities.push_back(layer.density);
+  }
   for (const SteeredFfn& ffn : activations_.ffns())
     for (const std::int64_t value :
          {ffn.num_clusters, std::int64_t{ffn.has_dense}, ffn.seam->measured_tokens})
       ffns.push_back(static_cast<double>(value));
   texts["scales"] = text_of(scales);
+  texts["densities"] = text_of(densities);
+  const Flops& spent = account_.total();
+  texts["flops"] =
+      text_of({spent.spent, spent.dense, spent.spent_without_head, spent.dense_without_head});
   texts["ffns"] = text_of(ffns);
   return texts;
 }
@@ -103,7 +110,13 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
   moment_changes_ = numbers_at(texts, "moment_changes");
   alarm_.restore(text_at(texts, "alarm"));
   const std::vector<double> scales = numbers_at(texts, "scales", layers_.size());
-  for (std::size_t i = 0; i < layers_.size(); ++i) layers_[i].beta = scales[i];
+  const std::vector<double> densities = numbers_at(texts, "densities", layers_.size());
+  for (std::size_t i = 0; i < layers_.size(); ++i) {
+    layers_[i].beta = scales[i];
+    layers_[i].density = densities[i];
+  }
+  const std::vector<double> flops = numbers_at(texts, "flops", 4);
+  account_ = FlopAccount({flops[0], flops[1], flops[2], flops[3]});
   const std::vector<double> ffns = numbers_at(texts, "ffns", 3 * activations_.ffns().size());
   for (std::size_t i = 0; i < activations_.ffns().size(); ++i) {
     SteeredFfn& ffn = activations_.ffns()[i];

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <cstring>
-#include <limits>
 
 #include "ops/mask.h"
 #include "ops/topology.h"
@@ -20,8 +19,8 @@ DropScore drop_score(const TopologyPart& part) {
 }
 
 double grow_ratio(const TopologyPart& part) {
-  if (part.grow == "random") return 0.0;
-  return part.grow == "gradient" ? std::numeric_limits<double>::infinity() : part.grow_ratio;
+  if (part.grow == "random") return kGrowAtRandom;
+  return part.grow == "gradient" ? kGrowByGradient : part.grow_ratio;
 }
 
 }  // namespace
@@ -54,11 +53,10 @@ double TopologySteering::churn_at(std::int64_t step) const {
   const TopologyPart& part = phase_at(step).topology;
   const std::int64_t index = clock_.phase_at(step);
   const bool by_phase = part.anneal == "phase";
-  return churn({.zeta = part.churn,
-                .turn = part.anneal_turn,
-                .begin = by_phase ? clock_.begin_of(index) : 0,
-                .end = by_phase ? clock_.end_of(index) : num_steps_},
-               step);
+  return twill::churn_at({.restarts = {{by_phase ? clock_.begin_of(index) : 0, part.churn}},
+                          .end = by_phase ? clock_.end_of(index) : num_steps_,
+                          .c = part.anneal_turn},
+                         step);
 }
 
 std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLayer*>& layers,
@@ -67,9 +65,9 @@ std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLaye
   std::vector<LayerShape> shapes;
   for (const SparseLayer* layer : layers)
     shapes.push_back({layer->seam->weight->shape[0], layer->seam->weight->shape[1]});
-  return density_targets(shapes, part.distribution == "uniform"
-                                     ? uniform_densities(shapes, density)
-                                     : erdos_renyi_densities(shapes, density));
+  return layer_targets(
+      part.distribution == "uniform" ? DensityRule::kUniform : DensityRule::kErdosRenyi, shapes,
+      density);
 }
 
 std::int64_t TopologySteering::num_active(const SparseLayer& layer) {
@@ -83,12 +81,13 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
   const double density = density_at(step);
   const std::vector<std::int64_t> wanted = targets(layers, density, part);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const SparseLayer& layer = *layers[i];
+    SparseLayer& layer = *layers[i];
     const auto bytes = static_cast<std::size_t>(layer.num_weights());
     const bool whole = wanted[i] == layer.num_weights();
     const bool by_magnitude = !whole && part.start == "magnitude";
     // By magnitude: drop from a full mask. By chance: grow in an empty one.
     std::memset(layer.mask.bytes(), whole || by_magnitude ? 1 : 0, bytes);
+    layer.density = static_cast<double>(wanted[i]) / static_cast<double>(layer.num_weights());
     if (whole) continue;
     topology_update(context, {.weight = by_magnitude ? layer.seam->weight->value : View(),
                               .mask = layer.mask,
@@ -119,7 +118,7 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
   const TopologyPart& part = phase.topology;
   const std::vector<std::int64_t> wanted = targets(layers, density_at(next), part);
   for (std::size_t i = 0; i < layers.size(); ++i) {
-    const SparseLayer& layer = *layers[i];
+    SparseLayer& layer = *layers[i];
     const UpdateCounts counts =
         update_counts(num_active(layer), wanted[i], churn_at(next), grow_ratio(part));
     topology_update(context, {.weight = layer.seam->weight->value,
@@ -134,6 +133,7 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
                               .seed = seed_,
                               .update = static_cast<std::uint32_t>(next),
                               .stream = layer.seam->stream});
+    layer.density = static_cast<double>(wanted[i]) / static_cast<double>(layer.num_weights());
     if (phase.optimizer.regrown == "keep") continue;
     const Moments state = moments(*layer.seam->weight);
     regrow_moments(context,

@@ -262,7 +262,11 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   require(is_sparse(model) == trainer.sparsity().has_state(),
           "{}: belongs to a run {} a sparse recipe", model.path(),
           is_sparse(model) ? "with" : "without");
-  if (is_sparse(model)) read_sparsity(checkpoint, trainer);
+  if (is_sparse(model)) {
+    read_sparsity(checkpoint, trainer);
+  } else {
+    trainer.sparsity().restore_dense(trainer.progress().tokens);
+  }
 }
 
 void load_weights(const std::string& checkpoint, Builder& builder) {

@@ -85,6 +85,7 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   result.step = ++progress_.step;
   progress_.tokens += count * config_.micro_batch_tokens();
   result.tokens = progress_.tokens;
+  sparsity_.count_step(step, count * config_.micro_batch_tokens());
   result.lr =
       learning_rate(config_.schedule, config_.optimizer.lr, result.step, config_.train.steps);
   if (result.finite) change_weights(result, step);

@@ -16,6 +16,7 @@
 #include "train/memory_use.h"
 #include "train/run_folder.h"
 #include "train/sampler.h"
+#include "train/sparsity_records.h"
 #include "train/step_profile.h"
 
 namespace twill {
@@ -108,6 +109,7 @@ class Run {
     while (trainer_->progress().step < config().train.steps)
       if (!one_step()) return interrupted();
     if (config().log.sample_tokens > 0) show_sample();
+    if (!config().recipe.is_dense()) listener_.on_flops(trainer_->sparsity().flops());
     listener_.on_end(/*interrupted=*/false);
     return Outcome::kDone;
   }
@@ -188,8 +190,10 @@ class Run {
     const std::optional<StepResult> result = trainer_->step_unless(stop_);
     context_->observer = nullptr;
     if (!result) return false;
+    tell_phase(before.step);
     if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
     record(*result);
+    if (const auto sample = trainer_->sparsity().take_sample()) record(*sample);
     if (first) floor_ = floor_seconds(profile.measure_products(*context_, 1, false));
     if (due(result->step, config().eval.every, config().train.steps)) evaluate();
     if (due(result->step, config().checkpoint.every, config().train.steps)) save();
@@ -199,20 +203,51 @@ class Run {
   void record(const StepResult& result) {
     const auto tokens =
         static_cast<double>(config().accumulation() * config().micro_batch_tokens());
-    metrics_->append(JsonLine()
-                         .add("step", result.step)
-                         .add("tokens", result.tokens)
-                         .add("loss", result.loss)
-                         .add("lr", result.lr)
-                         .add("grad_norm", result.grad_norm)
-                         .add("tokens_per_s", tokens / result.seconds));
+    JsonLine line;
+    line.add("step", result.step)
+        .add("tokens", result.tokens)
+        .add("loss", result.loss)
+        .add("lr", result.lr)
+        .add("grad_norm", result.grad_norm)
+        .add("tokens_per_s", tokens / result.seconds);
+    if (!config().recipe.is_dense()) {
+      const Flops& flops = trainer_->sparsity().flops();
+      line.add("phase", trainer_->sparsity().phase_index())
+          .add("flops", flops.spent)
+          .add("flops_dense", flops.dense);
+      if (result.topology_update) line.add("topology_update", true);
+    }
+    metrics_->append(line);
     listener_.on_step(result, floor_.value_or(0.0) / result.seconds);
   }
 
+  void record(const HealthSample& sample) {
+    metrics_->append(health_record(sample));
+    listener_.on_health(sample);
+  }
+
+  // `step` counts from 0: the first of the new phase.
+  void tell_phase(std::int64_t step) {
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    if (config().recipe.is_dense() || sparsity.phase_index() == told_phase_) return;
+    told_phase_ = sparsity.phase_index();
+    listener_.on_phase(step, describe(sparsity.phase()));
+  }
+
+  // What leaves the house decides; in a sparse phase the plain weights and the function that is
+  // trained stand beside it.
   void evaluate() {
     const double loss = trainer_->evaluate();
-    metrics_->append(JsonLine().add("step", trainer_->progress().step).add("val_loss", loss));
+    JsonLine line;
+    line.add("step", trainer_->progress().step).add("val_loss", loss);
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    const bool otherwise = sparsity.projects_weights() || sparsity.trains_otherwise();
+    const double master = sparsity.projects_weights() ? trainer_->evaluate_master() : loss;
+    const double as_trained = sparsity.trains_otherwise() ? trainer_->evaluate_as_trained() : loss;
+    if (otherwise) line.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
+    metrics_->append(line);
     listener_.on_evaluation(trainer_->progress().step, loss);
+    if (otherwise) listener_.on_sparse_evaluation(master, as_trained);
   }
 
   void save() {
@@ -264,6 +299,7 @@ class Run {
   std::optional<JsonLinesFile> metrics_;
   std::optional<double> floor_;  // seconds
   std::int64_t saved_step_ = -1;
+  std::int64_t told_phase_ = -1;
 };
 
 }  // namespace

@@ -49,6 +49,12 @@ class TrainingListener {
   // `floor_share` is the GEMM floor divided by the time of the step, 0 while unknown.
   virtual void on_step(const StepResult&, double /*floor_share*/) {}
   virtual void on_evaluation(std::int64_t /*step*/, double /*validation_loss*/) {}
+  // Of a sparse phase: the plain master weights, and everything as in training.
+  virtual void on_sparse_evaluation(double /*master*/, double /*as_trained*/) {}
+  virtual void on_health(const HealthSample&) {}
+  virtual void on_phase(std::int64_t /*step*/, const std::string& /*what*/) {}
+  // At the end: the run's FLOPs by the formulas of sparsity/flop_account.h.
+  virtual void on_flops(const Flops&) {}
   virtual void on_checkpoint(const std::string& /*path*/) {}
   virtual void on_sample_begin() {}
   virtual void on_sample(std::string_view /*text*/) {}
