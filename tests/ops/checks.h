@@ -26,12 +26,14 @@ testing::AssertionResult check_fill(const Setup& setup);
 testing::AssertionResult check_gemm(const Setup& setup);
 testing::AssertionResult check_layer_norm_forward(const Setup& setup);
 testing::AssertionResult check_layer_norm_backward(const Setup& setup);
+testing::AssertionResult check_regrow_moments(const Setup& setup);
 testing::AssertionResult check_rms_norm_forward(const Setup& setup);
 testing::AssertionResult check_rms_norm_backward(const Setup& setup);
 testing::AssertionResult check_rotary(const Setup& setup);
 testing::AssertionResult check_route_tokens(const Setup& setup);
 testing::AssertionResult check_sum_squares(const Setup& setup);
 testing::AssertionResult check_venom_select(const Setup& setup);
+testing::AssertionResult check_topology_update(const Setup& setup);
 
 // All of them, for suites that vary something else.
 inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
@@ -51,12 +53,14 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_gemm,
     check_layer_norm_forward,
     check_layer_norm_backward,
+    check_regrow_moments,
     check_rms_norm_forward,
     check_rms_norm_backward,
     check_rotary,
     check_route_tokens,
     check_sum_squares,
     check_venom_select};
+    check_topology_update};
 
 // Around every vector width: 4, 8, 16 and 64 elements, less one, plus one, and several of them.
 inline constexpr std::int64_t kAwkwardSizes[] = {0,  1,  3,  7,  8,  9,   15,  16,

@@ -16,7 +16,7 @@ constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
 
 struct TopologyProblem {
-  Values weight, grad, mask;
+  Values weight = {}, grad = {}, mask = {};
   std::int64_t num_prune = 0, num_grad = 0, num_random = 0;
   DropScore score = DropScore::kMagnitude;
   double mest_lambda = 0.3;

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // MST: FLOP accounting (notes 2.7, 5, 8).
+#include <algorithm>
+#include <array>
 #include <bit>
 #include <cmath>
 
@@ -34,13 +36,17 @@ constexpr Model kSmall{12, 768, 50304, 1024}, kMedium{24, 1024, 50304, 1024};
 constexpr Model kLarge{36, 1280, 50304, 1024}, kMst25m{8, 512, 32768, 512};
 
 constexpr double kThreeDecimals = 0.0005 + 1e-9;
+// Four of the 43 ratios in the notes' section 5 are not what its definition gives, rounded: 0.20545
+// is printed as 0.206, 0.42652 as 0.426, 0.26851 as 0.268, 0.23753 as 0.237. Why is not known. They
+// are held to 6e-5 beyond the half unit, all others to the half unit.
+constexpr double kOffByRounding = 0.00056;
 
-void expect_shares(const Model& model, double blocks, double head, double attention, double mflops,
-                   double attention_error = kThreeDecimals) {
+void expect_shares(const Model& model, double blocks, double head, double attention,
+                   double mflops) {
   const Flops dense = model.at(1.0, 1.0, 1.0);
   EXPECT_NEAR(6.0 * static_cast<double>(model.blocks()) / dense.dense, blocks, kThreeDecimals);
   EXPECT_NEAR(1.0 - dense.dense_without_head / dense.dense, head, kThreeDecimals);
-  EXPECT_NEAR(1.0 - model.at(1.0, 1.0, 0.0).ratio(), attention, attention_error);
+  EXPECT_NEAR(1.0 - model.at(1.0, 1.0, 0.0).ratio(), attention, kThreeDecimals);
   EXPECT_NEAR(dense.dense * 1e-6, mflops, 0.05 + 1e-9);
   EXPECT_EQ(dense.spent, dense.dense);
   EXPECT_EQ(dense.spent_without_head, dense.dense_without_head);
@@ -64,7 +70,7 @@ TEST(Mst_M11, ConstantEightyPercent) {
   const double kept = kept_pairs(AttentionPattern::kUnion, 128, 1024);
   EXPECT_NEAR(flops_per_token(kSmall.linears(0.2, 0.2), {}).ratio(), 0.20, kThreeDecimals);
   EXPECT_NEAR(kSmall.at(0.2, 0.2, 1.0).ratio(), 0.306, kThreeDecimals);
-  EXPECT_NEAR(kSmall.at(0.2, 0.2, kept).ratio(), 0.206, kThreeDecimals);
+  EXPECT_NEAR(kSmall.at(0.2, 0.2, kept).ratio(), 0.206, kOffByRounding);
   // Without the head neither side counts it.
   const Flops flops = kSmall.at(0.2, 1.0, 1.0);
   const double attention = 12.0 * 12 * 768 * 1024, blocks = 6.0 * 12 * 12 * 768 * 768;
@@ -94,14 +100,20 @@ double schedule_ratio(const Model& model, const ScheduleRow& row, bool hsa, bool
 }
 
 TEST(Mst_M11, TableOfSchedules) {
+  int num_off = 0;
+  const auto expect_figure = [&](double got, double printed) {
+    EXPECT_NEAR(got, printed, kOffByRounding);
+    num_off += std::abs(got - printed) > kThreeDecimals ? 1 : 0;
+  };
   for (const ScheduleRow& row : kSchedules) {
     SCOPED_TRACE(testing::Message() << row.w << ' ' << row.r << ' ' << row.u);
-    EXPECT_NEAR(schedule_ratio(kSmall, row, true, true), row.small, kThreeDecimals);
-    EXPECT_NEAR(schedule_ratio(kSmall, row, false, true), row.no_hsa, kThreeDecimals);
-    EXPECT_NEAR(schedule_ratio(kSmall, row, true, false), row.head_dense, kThreeDecimals);
-    EXPECT_NEAR(schedule_ratio(kMedium, row, true, true), row.medium, kThreeDecimals);
-    EXPECT_NEAR(schedule_ratio(kLarge, row, true, true), row.large, kThreeDecimals);
+    expect_figure(schedule_ratio(kSmall, row, true, true), row.small);
+    expect_figure(schedule_ratio(kSmall, row, false, true), row.no_hsa);
+    expect_figure(schedule_ratio(kSmall, row, true, false), row.head_dense);
+    expect_figure(schedule_ratio(kMedium, row, true, true), row.medium);
+    expect_figure(schedule_ratio(kLarge, row, true, true), row.large);
   }
+  EXPECT_EQ(num_off, 3);
 }
 
 TEST(Mst_M11, RiglOverhead) {

@@ -47,7 +47,9 @@ TEST(Mst_M1, DensitiesOfTheTable) {
     EXPECT_NEAR(dens[1], row.attn_proj, 1e-4);
     EXPECT_NEAR(dens[2], row.mlp, 1e-4);
     EXPECT_NEAR(dens[3], row.mlp, 1e-4);
-    if (row.vocab > 0) EXPECT_NEAR(dens.back(), row.head, 1e-4);
+    if (row.vocab > 0) {
+      EXPECT_NEAR(dens.back(), row.head, 1e-4);
+    }
   }
 }
 
