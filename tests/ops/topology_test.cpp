@@ -180,6 +180,16 @@ TEST_P(Topology, DrawsATopology) {
   }
 }
 
+// Words that are no longer uniform among the free places, because the same update has chosen them
+// before: too many small ones, then none.
+TEST_P(Topology, DrawsTwiceFromOneUpdate) {
+  const TopologyProblem first{.mask = Values(5000, 0.0), .num_random = 2500};
+  TopologyProblem small{.mask = first.run(exact_oracle())[1].values, .num_random = 600};
+  EXPECT_TRUE(check_one(GetParam(), small));
+  for (double& bit : small.mask) bit = 1.0 - bit;
+  EXPECT_TRUE(check_one(GetParam(), small));
+}
+
 TEST_P(Topology, LeavesEverythingAloneWhenRefused) {
   TopologyProblem problem{.weight = {1, 0, 3, 0}, .grad = {1, 2, 3, 4}, .mask = {1, 0, 1, 0}};
   problem.num_prune = 3;
