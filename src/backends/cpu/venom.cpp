@@ -2,8 +2,9 @@
 // V:2:M selection on the cpu. A task is a few blocks of V rows of the pattern with all their
 // windows, so that the sums of a row of the pattern stay with one thread and in order.
 //
-// This file is the plain way, for any order and any M. The score of a column costs an addition per
-// element, the choice of four columns is shared by V rows, and a row looks at four elements of M.
+// The score of a column costs an addition per element, the choice of four columns is shared by V
+// rows. Columns in order go through SIMD; others, and windows other than 4, 8 and 16 within a row,
+// take the plain way, one element at a time.
 #include "ops/venom.h"
 
 #include <algorithm>
@@ -13,6 +14,7 @@
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/queue.h"
+#include "backends/cpu/venom_simd.h"
 
 namespace twill::cpu {
 namespace {
@@ -127,27 +129,141 @@ void select_block(const Grid& grid, const Block& block, float* scores, double* s
   if (sums != nullptr) add_mass(grid, block, survivors, sums);
 }
 
+// Scratch of one task.
+struct Scratch {
+  std::vector<float> scores;
+  std::vector<std::int32_t> live;   // -1 for a column that survives, else 0
+  std::vector<const float*> lines;  // of a window
+};
+
+// Columns at a time: 64 rows of them are 128 KB and stay in the second-level cache between the
+// score and the choice.
+constexpr std::int64_t kChunk = 512;
+
+// live[0 … n) of the columns from q on, which begin a window.
+void choose_live(const Grid& grid, const Block& rows, std::int64_t q, std::int64_t n,
+                 std::int64_t m, Scratch& scratch) {
+  std::fill_n(scratch.live.begin(), n, m <= 4 ? -1 : 0);
+  if (m <= 4) return;
+  std::fill_n(scratch.scores.begin(), n, 0.0f);
+  for (std::int64_t p = rows.p0; p < rows.p1; ++p)
+    add_magnitudes(grid.x + grid.index(p, q), scratch.scores.data(), n);
+  for (std::int64_t k = 0; k < n; k += m) {
+    const std::int64_t count = std::min(m, n - k);
+    const Survivors best = count > 4 ? best_four(scratch.scores.data() + k, k, count)
+                                     : all_of({.p0 = 0, .p1 = 0, .q0 = k, .q1 = n});
+    for (int i = 0; i < best.count; ++i) scratch.live[static_cast<std::size_t>(best.q[i])] = -1;
+  }
+}
+
+// Adds n elements of a row to its three sums. A zero more or less changes no bit of them.
+void add_row_mass(const float* x, const std::int32_t* live, const std::uint8_t* mask,
+                  std::int64_t n, double* sums) {
+  double all = sums[0], survived = sums[1], kept = sums[2];
+  for (std::int64_t i = 0; i < n; ++i) {
+    const double size = magnitude(x[i]);
+    all += size;
+    survived += live[i] != 0 ? size : 0.0;
+    kept += mask[i] != 0 ? size : 0.0;
+  }
+  sums[0] = all, sums[1] = survived, sums[2] = kept;
+}
+
+// A block of rows whose columns lie in order, m = 4, 8 or 16.
+void select_rows(const Grid& grid, const Block& rows, std::int64_t m, Scratch& scratch,
+                 double* sums) {
+  scratch.scores.resize(kChunk);
+  scratch.live.resize(kChunk);
+  for (std::int64_t q = 0; q < grid.Q; q += kChunk) {
+    const std::int64_t n = std::min(kChunk, grid.Q - q);
+    choose_live(grid, rows, q, n, m, scratch);
+    for (std::int64_t p = rows.p0; p < rows.p1; ++p) {
+      const std::int64_t i = grid.index(p, q);
+      keep_two_in_windows(grid.x + i, scratch.live.data(), grid.mask + i, n, m);
+      if (sums != nullptr)
+        add_row_mass(grid.x + i, scratch.live.data(), grid.mask + i, n, sums + 3 * p);
+    }
+  }
+}
+
+// The transposed pattern on columns in order: a row of the pattern is a column of x, a window is
+// `count` > 4 lines of x.
+Survivors choose_lines(const Grid& grid, const Block& block, Scratch& scratch) {
+  const std::int64_t count = block.q1 - block.q0;
+  scratch.lines.resize(static_cast<std::size_t>(count));
+  scratch.scores.assign(static_cast<std::size_t>(count), 0.0f);
+  for (std::int64_t k = 0; k < count; ++k)
+    scratch.lines[static_cast<std::size_t>(k)] = grid.x + grid.index(block.p0, block.q0 + k);
+  for (std::int64_t i = 0; i < block.p1 - block.p0; ++i)
+    for (std::size_t k = 0; k < scratch.lines.size(); ++k)
+      scratch.scores[k] += magnitude(scratch.lines[k][i]);
+  return best_four(scratch.scores.data(), block.q0, count);
+}
+
+void select_lines(const Grid& grid, const Block& block, Scratch& scratch, double* sums) {
+  const std::int64_t count = block.q1 - block.q0, width = block.p1 - block.p0;
+  if (count < 4) return select_block(grid, block, nullptr, sums);
+  const Survivors survivors = count == 4 ? all_of(block) : choose_lines(grid, block, scratch);
+  for (std::int64_t q = block.q0; q < block.q1 && count > 4; ++q)
+    std::fill_n(grid.mask + grid.index(block.p0, q), width, std::uint8_t{0});
+  FourRows rows;
+  for (int k = 0; k < 4; ++k) {
+    rows.x[k] = grid.x + grid.index(block.p0, survivors.q[k]);
+    rows.mask[k] = grid.mask + grid.index(block.p0, survivors.q[k]);
+  }
+  keep_two_of_rows(rows, width);
+  if (sums != nullptr) add_mass(grid, block, survivors, sums);
+}
+
+// Rows [begin, end) of the pattern, which begin a block.
+void select_range(const Grid& grid, const VenomSelectArgs& args, std::int64_t begin,
+                  std::int64_t end, double* sums) {
+  const bool in_order = grid.column_order == nullptr;
+  const bool by_rows = grid.is_row && in_order && (args.m == 4 || args.m == 8 || args.m == 16);
+  const bool by_lines = !grid.is_row && in_order;
+  // Where all columns survive, blocks do not matter.
+  const std::int64_t v = by_lines && args.m <= 4 ? end - begin : args.v;
+  Scratch scratch;
+  if (!by_rows) scratch.scores.resize(static_cast<std::size_t>(std::min(args.m, grid.Q)));
+  for (std::int64_t p = begin; p < end; p += v) {
+    Block block{.p0 = p, .p1 = std::min(end, p + v), .q0 = 0, .q1 = 0};
+    if (by_rows) {
+      select_rows(grid, block, args.m, scratch, sums);
+      continue;
+    }
+    for (; block.q0 < grid.Q; block.q0 += args.m) {
+      block.q1 = std::min(grid.Q, block.q0 + args.m);
+      if (by_lines) {
+        select_lines(grid, block, scratch, sums);
+      } else {
+        select_block(grid, block, scratch.scores.data(), sums);
+      }
+    }
+  }
+}
+
+// Blocks of V rows per task. Columns of x are taken 256 at a time at least: whole cache lines.
+std::int64_t blocks_per_task(const Grid& grid, std::int64_t v) {
+  const std::int64_t blocks = rows_per_task(kElementsPerTask, v * grid.Q);
+  return grid.is_row ? blocks : std::max(blocks, (256 + v - 1) / v);
+}
+
 }  // namespace
 
 void venom_select(const VenomSelectArgs& args, const Device&, Queue& queue) {
   const Grid grid(args);
+  const std::int64_t v = std::min(args.v, std::max<std::int64_t>(1, grid.P));
   std::vector<double> sums(args.mass ? static_cast<std::size_t>(3 * grid.P) : 0);
   double* row_sums = args.mass ? sums.data() : nullptr;
-  const std::int64_t num_blocks = (grid.P + args.v - 1) / args.v;
-  run_pieces(
-      queue, num_blocks, rows_per_task(kElementsPerTask, args.v * grid.Q),
-      [&](std::int64_t begin, std::int64_t end) {
-        std::vector<float> scores(static_cast<std::size_t>(std::min(args.m, grid.Q)));
-        for (std::int64_t p = begin * args.v; p < std::min(grid.P, end * args.v); p += args.v)
-          for (std::int64_t q = 0; q < grid.Q; q += args.m)
-            select_block(grid, {p, std::min(grid.P, p + args.v), q, std::min(grid.Q, q + args.m)},
-                         scores.data(), row_sums);
-      });
+  run_pieces(queue, (grid.P + v - 1) / v, blocks_per_task(grid, v),
+             [&](std::int64_t begin, std::int64_t end) {
+               select_range(grid, args, begin * v, std::min(grid.P, end * v), row_sums);
+             });
   if (!args.mass) return;
   double* mass = args.mass.as<double>();
   std::fill_n(mass, 3, 0.0);
   for (std::int64_t p = 0; p < grid.P; ++p)
-    for (int k = 0; k < 3; ++k) mass[k] += row_sums[3 * p + k];
+    for (int k = 0; k < 3; ++k) mass[k] += sums[static_cast<std::size_t>(3 * p + k)];
 }
 
 }  // namespace twill::cpu
