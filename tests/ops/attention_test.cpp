@@ -63,7 +63,7 @@ constexpr Pattern kPatterns[] = {
     {AttentionPattern::kFixed, 64},   {AttentionPattern::kFixed, std::int64_t{1} << 62},
 };
 constexpr AttentionShape kPatternShapes[] = {
-    {1, 1, 1, 1, 2}, {2, 17, 2, 1, 7}, {1, 65, 2, 2, 16}, {1, 150, 2, 1, 16}};
+    {1, 1, 1, 1, 2}, {2, 17, 2, 1, 7}, {1, 65, 1, 1, 4}, {1, 100, 1, 1, 16}};
 
 std::string describe(const Pattern& pattern) {
   return fmt::format(" with pattern {}, stride {}", static_cast<int>(pattern.pattern),

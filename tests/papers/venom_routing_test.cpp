@@ -120,7 +120,7 @@ TEST_F(Venom_V9, RouterIsDeterministicAndBlocksArePure) {
 
 TEST_F(Venom_V9, RouterByHand) {
   // Energies of clusters {0, 2} and {1, 3}: (3, 3), (1, 6), (5, 0), (0, 4).
-  const std::vector<float> a{1, 1, 2, 2, 0, 3, 1, 3, 5, 0, 0, 0, 0, 4, 0, 0};
+  const std::vector<float> a{1, 1, 2, 2, 0, 3, 1, 3, 5, 0, 0, 0, 0, 0, 0, 4};
   for (const KernelTable* table : paper_tables()) {
     const Routed routed = route_by_energy(*table, 1, a, {0, 1, 0, 1}, 2);
     EXPECT_EQ(routed.route, (Indices{0, 1, 0, 1})) << table->name;

@@ -8,6 +8,7 @@
 #include "ops/venom.h"
 
 #include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 #include <vector>
@@ -23,6 +24,11 @@ constexpr std::int64_t kElementsPerTask = 32768;
 
 float magnitude(float x) {
   return std::isnan(x) ? std::numeric_limits<float>::infinity() : std::abs(x);
+}
+
+// The same as bits, which are ordered like the sizes.
+std::int32_t magnitude_bits(float x) {
+  return std::min(std::bit_cast<std::int32_t>(x) & 0x7FFF'FFFF, 0x7F80'0000);
 }
 
 // The matrix as the pattern sees it: P rows in blocks of V, Q columns in windows of M, by position.
@@ -140,11 +146,9 @@ struct Scratch {
 // score and the choice.
 constexpr std::int64_t kChunk = 512;
 
-// live[0 … n) of the columns from q on, which begin a window.
+// Marks the survivors in live[0 … n), zeros before: the columns from q on, which begin a window.
 void choose_live(const Grid& grid, const Block& rows, std::int64_t q, std::int64_t n,
                  std::int64_t m, Scratch& scratch) {
-  std::fill_n(scratch.live.begin(), n, m <= 4 ? -1 : 0);
-  if (m <= 4) return;
   std::fill_n(scratch.scores.begin(), n, 0.0f);
   for (std::int64_t p = rows.p0; p < rows.p1; ++p)
     add_magnitudes(grid.x + grid.index(p, q), scratch.scores.data(), n);
@@ -156,17 +160,29 @@ void choose_live(const Grid& grid, const Block& rows, std::int64_t q, std::int64
   }
 }
 
-// Adds n elements of a row to its three sums. A zero more or less changes no bit of them.
-void add_row_mass(const float* x, const std::int32_t* live, const std::uint8_t* mask,
-                  std::int64_t n, double* sums) {
-  double all = sums[0], survived = sums[1], kept = sums[2];
-  for (std::int64_t i = 0; i < n; ++i) {
-    const double size = magnitude(x[i]);
-    all += size;
-    survived += live[i] != 0 ? size : 0.0;
-    kept += mask[i] != 0 ? size : 0.0;
+// Adds n columns from q on to the three sums of kRows rows from p on. Each sum is a chain of
+// additions in order; several rows side by side hide their latency. A zero more changes no bit.
+template <int kRows>
+void add_row_mass(const Grid& grid, std::int64_t p, std::int64_t q, std::int64_t n,
+                  const std::int32_t* live, double* sums) {
+  std::int64_t at[kRows];
+  for (int r = 0; r < kRows; ++r) at[r] = grid.index(p + r, q);
+  double all[kRows] = {}, survived[kRows] = {}, kept[kRows] = {};
+  for (int r = 0; r < kRows; ++r) {
+    const double* before = sums + 3 * (p + r);
+    all[r] = before[0], survived[r] = before[1], kept[r] = before[2];
   }
-  sums[0] = all, sums[1] = survived, sums[2] = kept;
+  for (std::int64_t i = 0; i < n; ++i)
+    for (int r = 0; r < kRows; ++r) {
+      const std::int32_t bits = magnitude_bits(grid.x[at[r] + i]);
+      all[r] += double{std::bit_cast<float>(bits)};
+      survived[r] += double{std::bit_cast<float>(bits & live[i])};
+      kept[r] += double{std::bit_cast<float>(bits & -std::int32_t{grid.mask[at[r] + i]})};
+    }
+  for (int r = 0; r < kRows; ++r) {
+    double* after = sums + 3 * (p + r);
+    after[0] = all[r], after[1] = survived[r], after[2] = kept[r];
+  }
 }
 
 // A block of rows whose columns lie in order, m = 4, 8 or 16.
@@ -174,15 +190,21 @@ void select_rows(const Grid& grid, const Block& rows, std::int64_t m, Scratch& s
                  double* sums) {
   scratch.scores.resize(kChunk);
   scratch.live.resize(kChunk);
+  const std::int32_t* live = scratch.live.data();
+  // The best two of one row are among its best four: who survives matters to the sums alone.
+  const bool all_live = m <= 4 || (rows.p1 - rows.p0 == 1 && sums == nullptr);
   for (std::int64_t q = 0; q < grid.Q; q += kChunk) {
     const std::int64_t n = std::min(kChunk, grid.Q - q);
-    choose_live(grid, rows, q, n, m, scratch);
+    std::fill_n(scratch.live.begin(), n, all_live ? -1 : 0);
+    if (!all_live) choose_live(grid, rows, q, n, m, scratch);
     for (std::int64_t p = rows.p0; p < rows.p1; ++p) {
       const std::int64_t i = grid.index(p, q);
-      keep_two_in_windows(grid.x + i, scratch.live.data(), grid.mask + i, n, m);
-      if (sums != nullptr)
-        add_row_mass(grid.x + i, scratch.live.data(), grid.mask + i, n, sums + 3 * p);
+      keep_two_in_windows(grid.x + i, live, grid.mask + i, n, m);
     }
+    if (sums == nullptr) continue;
+    std::int64_t p = rows.p0;
+    for (; p + 4 <= rows.p1; p += 4) add_row_mass<4>(grid, p, q, n, live, sums);
+    for (; p < rows.p1; ++p) add_row_mass<1>(grid, p, q, n, live, sums);
   }
 }
 
@@ -222,7 +244,7 @@ void select_range(const Grid& grid, const VenomSelectArgs& args, std::int64_t be
   const bool by_rows = grid.is_row && in_order && (args.m == 4 || args.m == 8 || args.m == 16);
   const bool by_lines = !grid.is_row && in_order;
   // Where all columns survive, blocks do not matter.
-  const std::int64_t v = by_lines && args.m <= 4 ? end - begin : args.v;
+  const std::int64_t v = (by_lines || by_rows) && args.m <= 4 ? end - begin : args.v;
   Scratch scratch;
   if (!by_rows) scratch.scores.resize(static_cast<std::size_t>(std::min(args.m, grid.Q)));
   for (std::int64_t p = begin; p < end; p += v) {
