@@ -35,6 +35,17 @@ testing::AssertionResult check_sum_squares(const Setup& setup);
 testing::AssertionResult check_venom_select(const Setup& setup);
 testing::AssertionResult check_topology_update(const Setup& setup);
 
+// Ops of sparsity.
+testing::AssertionResult check_apply_mask(const Setup& setup);
+testing::AssertionResult check_count_nonzero(const Setup& setup);
+testing::AssertionResult check_mask_difference(const Setup& setup);
+testing::AssertionResult check_mask_mass(const Setup& setup);
+testing::AssertionResult check_masked_decay(const Setup& setup);
+testing::AssertionResult check_pack24(const Setup& setup);
+testing::AssertionResult check_select24(const Setup& setup);
+testing::AssertionResult check_transposable24(const Setup& setup);
+testing::AssertionResult check_unpack24(const Setup& setup);
+
 // All of them, for suites that vary something else.
 inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_activation_forward,
@@ -61,6 +72,15 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_sum_squares,
     check_venom_select};
     check_topology_update};
+    check_apply_mask,
+    check_count_nonzero,
+    check_mask_difference,
+    check_mask_mass,
+    check_masked_decay,
+    check_pack24,
+    check_select24,
+    check_transposable24,
+    check_unpack24};
 
 // Around every vector width: 4, 8, 16 and 64 elements, less one, plus one, and several of them.
 inline constexpr std::int64_t kAwkwardSizes[] = {0,  1,  3,  7,  8,  9,   15,  16,

@@ -1,0 +1,151 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pack24.h"
+
+#include "ops/checks.h"
+#include "support/expect_error.h"
+#include "support/judge.h"
+#include "support/sparse_data.h"
+
+namespace twill {
+namespace {
+
+// (R, C) is the shape of the packed matrix.
+struct PackShape {
+  std::int64_t R, C;
+  bool transpose = false;
+
+  Shape dense() const { return transpose ? Shape{C, R} : Shape{R, C}; }
+  Shape values() const { return {R, C / 2}; }
+  Shape nibbles() const { return {R, (C + 7) / 8}; }
+};
+
+struct Pack24Problem {
+  PackShape shape;
+  Values dense, mask;
+
+  Outputs run(const Setup& setup) const {
+    const Buffer dense_in = setup.buffer(dense), mask_in = byte_buffer(setup, mask);
+    const Buffer values = setup.buffer(rubbish(shape.values().num_elements()));
+    const Buffer nibbles = byte_buffer(setup, mask_rubbish(shape.nibbles().num_elements()));
+    pack24(Context(*setup.table, setup.threads), {.dense = dense_in.view(shape.dense()),
+                                                  .mask = mask_in.view(shape.dense()),
+                                                  .values = values.view(shape.values()),
+                                                  .nibbles = nibbles.view(shape.nibbles()),
+                                                  .transpose = shape.transpose});
+    return {{"values", values.values()}, {"nibbles", nibbles.values()}};
+  }
+};
+
+struct Unpack24Problem {
+  PackShape shape;
+  Values values, nibbles;
+
+  Outputs run(const Setup& setup) const {
+    const Buffer values_in = setup.buffer(values), nibbles_in = byte_buffer(setup, nibbles);
+    const Buffer dense = setup.buffer(rubbish(shape.dense().num_elements()));
+    unpack24(Context(*setup.table, setup.threads), {.values = values_in.view(shape.values()),
+                                                    .nibbles = nibbles_in.view(shape.nibbles()),
+                                                    .dense = dense.view(shape.dense()),
+                                                    .transpose = shape.transpose});
+    return {{"dense", dense.values()}};
+  }
+};
+
+// Masks of any number of entries per group.
+Pack24Problem random_problem(Random& random, const PackShape& shape) {
+  const std::int64_t count = shape.R * shape.C;
+  return {shape, awkward_values(random, count), random_mask(random, count)};
+}
+
+template <class Check>
+testing::AssertionResult for_all_shapes(const Check& check) {
+  for (const bool transpose : {false, true}) {
+    for (const PackShape shape : {PackShape{0, 8}, PackShape{3, 0}, PackShape{1, 4},
+                                  PackShape{3, 12}, PackShape{65, 20}, PackShape{130, 260}})
+      if (auto result = check(PackShape{shape.R, shape.C, transpose}); !result)
+        return result << fmt::format(" for ({}, {}), transpose {}", shape.R, shape.C, transpose);
+  }
+  return testing::AssertionSuccess();
+}
+
+}  // namespace
+
+testing::AssertionResult check_pack24(const Setup& setup) {
+  Random random;
+  return for_all_shapes(
+      [&](const PackShape& shape) { return judge_exact(setup, random_problem(random, shape)); });
+}
+
+testing::AssertionResult check_unpack24(const Setup& setup) {
+  Random random;
+  return for_all_shapes([&](const PackShape& shape) {
+    const Outputs packed = random_problem(random, shape).run(exact_oracle());
+    return judge_exact(setup, Unpack24Problem{shape, packed[0].values, packed[1].values});
+  });
+}
+
+namespace {
+
+class Pack24 : public TableTest {};
+
+TEST_P(Pack24, IsExact) { EXPECT_TRUE(check_pack24(GetParam())); }
+TEST_P(Pack24, UnpackIsExact) { EXPECT_TRUE(check_unpack24(GetParam())); }
+
+TEST_P(Pack24, FillsGroupsThatAreShort) {
+  const Pack24Problem problem{
+      {1, 20},
+      {1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20},
+      {0, 0, 0, 0, /**/ 1, 0, 0, 0, /**/ 0, 0, 1, 0, /**/ 1, 1, 1, 1, /**/ 0, 1, 0, 1}};
+  const Outputs packed = problem.run(GetParam());
+  EXPECT_EQ(packed[0].values, (Values{0, 0, 5, 0, 0, 11, 13, 14, 18, 20}));
+  EXPECT_EQ(packed[1].values, (Values{0x44, 0x48, 0x0D}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, Pack24, testing::ValuesIn(setups_under_test()), setup_name);
+
+TEST(Pack24Errors, NameTheProblem) {
+  const Buffer dense(Values(24), DType::kF32), mask(Values(24), DType::kU8);
+  const Buffer values(Values(12), DType::kF32), nibbles(Values(3), DType::kU8);
+  const Pack24Args good{.dense = dense.view({3, 8}),
+                        .mask = mask.view({3, 8}),
+                        .values = values.view({3, 4}),
+                        .nibbles = nibbles.view({3, 1})};
+  EXPECT_NO_THROW(validate(good));
+  expect_refused(
+      good, [](auto& args) { args.dense = {}; }, "[pack24] dense is missing");
+  expect_refused(
+      good, [&](auto& args) { args.mask = mask.view({24}); },
+      "[pack24] mask must have shape (3, 8), got (24)");
+  expect_refused(
+      good,
+      [&](auto& args) {
+        args.values = values.view({4, 3});
+      },
+      "[pack24] values must have shape (3, 4), got (4, 3)");
+  expect_refused(
+      good, [&](auto& args) { args.nibbles = nibbles.view({3}); },
+      "[pack24] nibbles must have shape (3, 1), got (3)");
+  expect_refused(
+      good,
+      [&](auto& args) {
+        args.dense = dense.view({4, 6});
+      },
+      "[pack24] cols of dense must be a multiple of 4, got 6");
+  expect_refused(
+      good, [](auto& args) { args.transpose = true; },
+      "[pack24] rows of dense must be a multiple of 4, got 3");
+  const Unpack24Args back{
+      .values = good.values, .nibbles = good.nibbles, .dense = dense.view({3, 8})};
+  EXPECT_NO_THROW(validate(back));
+  expect_refused(
+      back, [](auto& args) { args.nibbles = {}; }, "[unpack24] nibbles is missing");
+  expect_refused(
+      back,
+      [&](auto& args) {
+        args.nibbles = values.view({3, 4});
+      },
+      "[unpack24] nibbles must be u8, got f32");
+}
+
+}  // namespace
+}  // namespace twill
