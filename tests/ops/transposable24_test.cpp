@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/transposable24.h"
 
+#include <algorithm>
+#include <functional>
 #include <set>
 
 #include "ops/checks.h"

@@ -72,6 +72,13 @@ constexpr auto kSwapNibbles = [](const Pack24Args& args, const auto& run) {
     bytes[i] = static_cast<std::uint8_t>(bytes[i] << 4 | bytes[i] >> 4);
 };
 
+constexpr auto kSwapValues = [](const Pack24Args& args, const auto& run) {
+  run(args);
+  float* values = args.values.as<float>();
+  for (std::int64_t i = 0; i < args.values.num_elements(); i += 2)
+    std::swap(values[i], values[i + 1]);
+};
+
 const RegisterBreakage kBreakages[] = {
     {"apply_mask.inverted", "Fst_A5.*", spoil<&KernelTable::apply_mask, kApplyInverted>},
     {"mask_difference.one_way", "Fst_E*:Sste_S10.*",
@@ -83,8 +90,7 @@ const RegisterBreakage kBreakages[] = {
     {"masked_decay.rate", "Fst_D*",
      spoil_arguments<&KernelTable::masked_decay, [](MaskedDecayArgs& args) { args.rate *= 2.0; }>},
     {"pack24.nibble_order", "Fst_C2.*", spoil<&KernelTable::pack24, kSwapNibbles>},
-    {"pack24.transpose", "Fst_C2.*",
-     spoil_arguments<&KernelTable::pack24, [](Pack24Args& args) { args.transpose = false; }>},
+    {"pack24.value_order", "Fst_C2.*", spoil<&KernelTable::pack24, kSwapValues>},
     {"select24.nan", "Fst_A6.*", spoil<&KernelTable::select24, kSelectWithoutNan>},
     {"select24.ties", "Fst_A6.*", spoil<&KernelTable::select24, kSelectMirrored>},
     {"transposable24.greedy_for_exact", "Fst_A*",

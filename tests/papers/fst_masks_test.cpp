@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // FST, acceptance checks A: transposable and row-wise masks.
+#include <algorithm>
+#include <bit>
 #include <cmath>
 #include <limits>
 
@@ -18,7 +20,7 @@ std::vector<unsigned> legal_blocks() {
     bool good = true;
     for (unsigned i = 0; i < 4; ++i) {
       const unsigned row = bits >> 4 * i & 0xF, column = bits >> i & 0x1111;
-      good = good && __builtin_popcount(row) == 2 && __builtin_popcount(column) == 2;
+      good = good && std::popcount(row) == 2 && std::popcount(column) == 2;
     }
     if (good) legal.push_back(bits);
   }
