@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <array>
+#include <cstring>
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/queue.h"
@@ -40,11 +41,22 @@ constexpr std::array<Choice, 16> kChoices = [] {
   return choices;
 }();
 
+// Bit i is entry i of a group's mask. Of neighbours, the product collects the lowest bits of the
+// four bytes in its highest one.
+inline unsigned set_entries(const std::uint8_t* mask, std::int64_t stride) {
+  if (stride == 1) {
+    std::uint32_t word;
+    std::memcpy(&word, mask, sizeof word);
+    return word * 0x0102'0408u >> 24 & 15u;
+  }
+  return mask[0] | unsigned{mask[stride]} << 1 | unsigned{mask[2 * stride]} << 2 |
+         unsigned{mask[3 * stride]} << 3;
+}
+
 // One group whose entries are `stride` apart; returns its code.
 inline unsigned pack_group(const float* x, const std::uint8_t* mask, std::int64_t stride,
                            float* values) {
-  const unsigned set = unsigned{mask[0] != 0} | unsigned{mask[stride] != 0} << 1 |
-                       unsigned{mask[2 * stride] != 0} << 2 | unsigned{mask[3 * stride] != 0} << 3;
+  const unsigned set = set_entries(mask, stride);
   const Choice& choice = kChoices[set];
   values[0] = choice.has_first ? x[choice.first * stride] : 0.0f;
   values[1] = choice.has_second ? x[choice.second * stride] : 0.0f;

@@ -100,6 +100,52 @@ void select_within_columns_impl(const float* x, std::uint8_t* mask, std::int64_t
   }
 }
 
+// The largest of 16 magnitudes, the first of equals, and its bit.
+HWY_INLINE void largest_entry(const VI* m, VI& best, VI& bit) {
+  VI value[16], bits[16];
+  for (int i = 0; i < 16; ++i) value[i] = m[i], bits[i] = hn::Set(I32(), 1 << i);
+  for (int step = 1; step < 16; step *= 2) {
+    for (int i = 0; i < 16; i += 2 * step) {
+      bits[i] = hn::IfThenElse(hn::Gt(value[i + step], value[i]), bits[i + step], bits[i]);
+      value[i] = hn::Max(value[i], value[i + step]);
+    }
+  }
+  best = value[0];
+  bit = bits[0];
+}
+
+// Whether at least two bits are set.
+HWY_INLINE MI has_two(VI bits) {
+  const VI without_lowest = hn::And(bits, hn::Sub(bits, hn::Set(I32(), 1)));
+  return hn::Ne(without_lowest, hn::Zero(I32()));
+}
+
+// Takes entries that cannot be kept any more out of the contest: m < 0.
+HWY_INLINE void drop_entries(VI kept, VI* m) {
+  MI full_row[4], full_column[4];
+  for (int i = 0; i < 4; ++i) {
+    full_row[i] = has_two(hn::And(kept, hn::Set(I32(), 0xF << (4 * i))));
+    full_column[i] = has_two(hn::And(kept, hn::Set(I32(), 0x1111 << i)));
+  }
+  for (int i = 0; i < 16; ++i) {
+    const MI taken = hn::TestBit(kept, hn::Set(I32(), 1 << i));
+    const MI out = hn::Or(taken, hn::Or(full_row[i / 4], full_column[i % 4]));
+    m[i] = hn::IfThenElse(out, hn::Set(I32(), -1), m[i]);
+  }
+}
+
+// Bits 4 row + column of what greedy keep takes: at most eight entries, one per round.
+HWY_INLINE VI greedy_bits(VI* m) {
+  VI kept = hn::Zero(I32());
+  for (int round = 0; round < 8; ++round) {
+    VI best, bit;
+    largest_entry(m, best, bit);
+    kept = hn::Or(kept, hn::IfThenElseZero(hn::Gt(best, hn::Set(I32(), -1)), bit));
+    drop_entries(kept, m);
+  }
+  return kept;
+}
+
 struct Best {
   VF score;
   VI bits;
@@ -146,12 +192,32 @@ HWY_INLINE VI spread_bits(VI v) {
   return hn::And(hn::Or(two, hn::ShiftLeft<14>(two)), hn::Set(I32(), 0x0101'0101));
 }
 
+struct ExactSearch {
+  static HWY_INLINE VI bits(const float* x, std::int64_t stride) {
+    VF top[36], bottom[36];
+    half_sums(x, x + stride, top);
+    half_sums(x + 2 * stride, x + 3 * stride, bottom);
+    return best_of_all(top, bottom, std::make_index_sequence<45>());
+  }
+};
+
+struct GreedyKeep {
+  static HWY_INLINE VI bits(const float* x, std::int64_t stride) {
+    VI m[16];
+    for (int row = 0; row < 4; ++row) {
+      VF x0, x1, x2, x3;
+      hn::LoadInterleaved4(F32(), x + row * stride, x0, x1, x2, x3);
+      m[4 * row] = magnitude(x0), m[4 * row + 1] = magnitude(x1);
+      m[4 * row + 2] = magnitude(x2), m[4 * row + 3] = magnitude(x3);
+    }
+    return greedy_bits(m);
+  }
+};
+
 // As many neighbouring blocks as there are lanes.
+template <class Method>
 HWY_INLINE void search_blocks(const float* x, std::uint8_t* mask, std::int64_t stride) {
-  VF top[36], bottom[36];
-  half_sums(x, x + stride, top);
-  half_sums(x + 2 * stride, x + 3 * stride, bottom);
-  VI bits = best_of_all(top, bottom, std::make_index_sequence<45>());
+  VI bits = Method::bits(x, stride);
   for (int row = 0; row < 4; ++row) {
     const VI bytes = spread_bits(hn::And(bits, hn::Set(I32(), 0xF)));
     store_bytes(bytes, mask + row * stride);
@@ -159,19 +225,27 @@ HWY_INLINE void search_blocks(const float* x, std::uint8_t* mask, std::int64_t s
   }
 }
 
-void best_transposable_impl(const float* x, std::uint8_t* mask, std::int64_t stride,
-                            std::int64_t cols) {
+template <class Method>
+HWY_INLINE void search_row(const float* x, std::uint8_t* mask, std::int64_t stride,
+                           std::int64_t cols) {
   constexpr std::int64_t kStep = 4 * lanes();
   std::int64_t c = 0;
-  for (; c + kStep <= cols; c += kStep) search_blocks(x + c, mask + c, stride);
+  for (; c + kStep <= cols; c += kStep) search_blocks<Method>(x + c, mask + c, stride);
   if (c == cols) return;
   const auto rest = static_cast<std::size_t>(cols - c);
   float last[4][kStep] = {};
   std::uint8_t last_mask[4][kStep];
   for (int row = 0; row < 4; ++row)
     std::memcpy(last[row], x + row * stride + c, rest * sizeof(float));
-  search_blocks(last[0], last_mask[0], kStep);
+  search_blocks<Method>(last[0], last_mask[0], kStep);
   for (int row = 0; row < 4; ++row) std::memcpy(mask + row * stride + c, last_mask[row], rest);
+}
+
+void exact_impl(const float* x, std::uint8_t* mask, std::int64_t stride, std::int64_t cols) {
+  search_row<ExactSearch>(x, mask, stride, cols);
+}
+void greedy_impl(const float* x, std::uint8_t* mask, std::int64_t stride, std::int64_t cols) {
+  search_row<GreedyKeep>(x, mask, stride, cols);
 }
 
 }  // namespace
@@ -183,7 +257,8 @@ namespace twill::cpu {
 
 HWY_EXPORT(select_within_row_impl);
 HWY_EXPORT(select_within_columns_impl);
-HWY_EXPORT(best_transposable_impl);
+HWY_EXPORT(exact_impl);
+HWY_EXPORT(greedy_impl);
 
 void select24_within_row(const float* x, std::uint8_t* mask, std::int64_t n) {
   HWY_DYNAMIC_DISPATCH(select_within_row_impl)(x, mask, n);
@@ -194,7 +269,11 @@ void select24_within_columns(const float* x, std::uint8_t* mask, std::int64_t st
 }
 void best_transposable24(const float* x, std::uint8_t* mask, std::int64_t stride,
                          std::int64_t cols) {
-  HWY_DYNAMIC_DISPATCH(best_transposable_impl)(x, mask, stride, cols);
+  HWY_DYNAMIC_DISPATCH(exact_impl)(x, mask, stride, cols);
+}
+void greedy_transposable24(const float* x, std::uint8_t* mask, std::int64_t stride,
+                           std::int64_t cols) {
+  HWY_DYNAMIC_DISPATCH(greedy_impl)(x, mask, stride, cols);
 }
 
 }  // namespace twill::cpu

@@ -17,5 +17,8 @@ void select24_within_columns(const float* x, std::uint8_t* mask, std::int64_t st
 // The best of the 90 patterns for each of cols / 4 blocks: four rows `stride` apart.
 void best_transposable24(const float* x, std::uint8_t* mask, std::int64_t stride,
                          std::int64_t cols);
+// The same with greedy keep.
+void greedy_transposable24(const float* x, std::uint8_t* mask, std::int64_t stride,
+                           std::int64_t cols);
 
 }  // namespace twill::cpu
