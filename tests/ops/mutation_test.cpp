@@ -19,9 +19,12 @@
 #include "ops/fill.h"
 #include "ops/gemm.h"
 #include "ops/layer_norm.h"
+#include "ops/mask.h"
+#include "ops/masked_decay.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/sum_squares.h"
+#include "ops/transposable24.h"
 
 namespace twill {
 namespace {
@@ -311,11 +314,30 @@ const Mutation kSoftmaxes[] = {
      change<&KernelTable::cross_entropy, [](CrossEntropyArgs& args) { args.scale = 1.0; }>},
 };
 
+void mask_mass_of_all(const MaskMassArgs& args, const Device& d, Queue& q) {
+  reference_table().mask_mass(args, d, q);
+  std::copy_n(args.sums.as<double>(), 2, args.sums.as<double>() + 2);
+}
+
+const Mutation kSparsity[] = {
+    {"ApplyMaskForgetsColumns", check_apply_mask,
+     change<&KernelTable::apply_mask, [](ApplyMaskArgs& args) { args.keep_columns = {}; }>},
+    {"MaskDifferenceSeesNone", check_mask_difference,
+     change<&KernelTable::mask_difference, [](MaskDifferenceArgs& args) { args.b = args.a; }>},
+    {"MaskMassForgetsTheMask", check_mask_mass, replace<&KernelTable::mask_mass, mask_mass_of_all>},
+    {"MaskedDecayForgetsScale", check_masked_decay,
+     change<&KernelTable::masked_decay, [](MaskedDecayArgs& args) { args.scale = 1.0; }>},
+    {"Transposable24IsGreedy", check_transposable24,
+     change<&KernelTable::transposable24,
+            [](Transposable24Args& args) { args.method = TransposableMethod::kGreedyKeep; }>},
+};
+
 std::vector<Mutation> all_mutations() {
   std::vector<Mutation> all;
   for (const std::span<const Mutation> some :
        {std::span<const Mutation>(kElementwise), std::span<const Mutation>(kSums),
-        std::span<const Mutation>(kNorms), std::span<const Mutation>(kSoftmaxes)})
+        std::span<const Mutation>(kNorms), std::span<const Mutation>(kSoftmaxes),
+        std::span<const Mutation>(kSparsity)})
     all.insert(all.end(), some.begin(), some.end());
   return all;
 }

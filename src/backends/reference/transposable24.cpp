@@ -20,8 +20,8 @@ bool keeps(std::uint16_t pattern, int entry) { return (pattern >> (15 - entry) &
 template <class T>
 T row_score(const Block<T>& block, std::uint16_t pattern, int row) {
   T sum{0};
-  for (int column = 0; column < 4; ++column)
-    if (keeps(pattern, 4 * row + column)) sum += block[static_cast<std::size_t>(4 * row + column)];
+  for (int entry = 4 * row; entry < 4 * row + 4; ++entry)
+    if (keeps(pattern, entry)) sum += block[static_cast<std::size_t>(entry)];
   return sum;
 }
 
