@@ -17,6 +17,7 @@ struct AdamwProblem {
   double grad_scale = 0.5;
   std::int64_t step = 3;
   double beta1 = 0.9, beta2 = 0.95, eps = 1e-8;
+  bool freeze_v = false;
 
   Outputs run(const Setup& setup) const {
     const Shape shape{static_cast<std::int64_t>(weight.size())};
@@ -32,7 +33,8 @@ struct AdamwProblem {
                                                  .eps = eps,
                                                  .weight_decay = weight_decay,
                                                  .grad_scale = grad_scale,
-                                                 .step = step});
+                                                 .step = step,
+                                                 .freeze_v = freeze_v});
     EXPECT_EQ(grad_in.values(), grad) << "the gradient is not changed";
     return {{"weight", weight_out.values()}, {"m", m_out.values()}, {"v", v_out.values()}};
   }
@@ -46,8 +48,9 @@ struct AdamwProblem {
     for (std::size_t i = 0; i < weight.size(); ++i) {
       const N g = N(grad_scale) * N(grad[i]), w = N(weight[i]);
       const N new_m = N(beta1) * N(m[i]) + N(1.0 - beta1) * g;
-      const N new_v = N(beta2) * N(v[i]) + N(1.0 - beta2) * g * g;
-      const N update = new_m / correction1 / (sqrt(new_v / correction2) + N(eps));
+      const N new_v = freeze_v ? N(v[i]) : N(beta2) * N(v[i]) + N(1.0 - beta2) * g * g;
+      const N v_hat = freeze_v ? new_v : new_v / correction2;
+      const N update = new_m / correction1 / (sqrt(v_hat) + N(eps));
       out[0].push_back(w - N(lr) * (update + N(weight_decay) * w));
       out[1].push_back(new_m);
       out[2].push_back(new_v);
@@ -84,6 +87,8 @@ testing::AssertionResult check_adamw(const Setup& setup) {
       problem.lr = step == 1 ? 0.5 : 1e-3;  // a large update leaves its errors no place to hide
       problem.weight_decay = step == 100 ? 0.0 : 0.1;
       if (auto result = check_one(setup, problem); !result) return result;
+      problem.freeze_v = true;
+      if (auto result = check_one(setup, problem); !result) return result;
     }
   }
   return testing::AssertionSuccess();
@@ -109,6 +114,13 @@ TEST_P(Adamw, FirstStepFromZeroMoments) {
   problem.v.assign(33, 0.0);
   problem.grad[5] = 0.0;  // 0 / (0 + eps)
   EXPECT_TRUE(check_one(GetParam(), problem));
+}
+
+TEST_P(Adamw, FrozenSecondMomentsDoNotMove) {
+  Random random;
+  AdamwProblem problem = random_problem(random, 67);
+  problem.freeze_v = true;
+  EXPECT_EQ(problem.run(GetParam())[2].values, problem.v);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, Adamw, testing::ValuesIn(setups_under_test()), setup_name);
@@ -141,6 +153,21 @@ TEST(AdamwReference, SecondStepByHand) {
   EXPECT_DOUBLE_EQ(out[1].values[0], 3.0);
   EXPECT_DOUBLE_EQ(out[2].values[0], 10.0);
   EXPECT_DOUBLE_EQ(out[0].values[0], -4.0 / (std::sqrt(10.0 / 0.75) + 1.0));
+}
+
+// Neither changed nor corrected: sqrt(16) + 1 whatever the step.
+TEST(AdamwReference, FrozenByHand) {
+  AdamwProblem problem{.weight = {0.0}, .grad = {2.0}, .m = {4.0}, .v = {16.0}};
+  problem.lr = 1.0;
+  problem.grad_scale = 1.0;
+  problem.step = 2;
+  problem.beta1 = problem.beta2 = 0.5;
+  problem.eps = 1.0;
+  problem.freeze_v = true;
+  const Outputs out = problem.run(oracle());
+  EXPECT_DOUBLE_EQ(out[0].values[0], -4.0 / (4.0 + 1.0));
+  EXPECT_DOUBLE_EQ(out[1].values[0], 3.0);
+  EXPECT_DOUBLE_EQ(out[2].values[0], 16.0);
 }
 
 TEST(AdamwErrors, NameTheOperand) {

@@ -23,14 +23,19 @@ testing::AssertionResult check_dropout(const Setup& setup);
 testing::AssertionResult check_embedding_forward(const Setup& setup);
 testing::AssertionResult check_embedding_backward(const Setup& setup);
 testing::AssertionResult check_fill(const Setup& setup);
+testing::AssertionResult check_fp8_round(const Setup& setup);
 testing::AssertionResult check_gemm(const Setup& setup);
 testing::AssertionResult check_layer_norm_forward(const Setup& setup);
 testing::AssertionResult check_layer_norm_backward(const Setup& setup);
 testing::AssertionResult check_regrow_moments(const Setup& setup);
+testing::AssertionResult check_moment_change(const Setup& setup);
+testing::AssertionResult check_mvue24(const Setup& setup);
 testing::AssertionResult check_rms_norm_forward(const Setup& setup);
 testing::AssertionResult check_rms_norm_backward(const Setup& setup);
 testing::AssertionResult check_rotary(const Setup& setup);
 testing::AssertionResult check_route_tokens(const Setup& setup);
+testing::AssertionResult check_soft_threshold24(const Setup& setup);
+testing::AssertionResult check_soft_threshold24_sums(const Setup& setup);
 testing::AssertionResult check_sum_squares(const Setup& setup);
 testing::AssertionResult check_venom_select(const Setup& setup);
 testing::AssertionResult check_topology_update(const Setup& setup);
@@ -61,14 +66,19 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_embedding_forward,
     check_embedding_backward,
     check_fill,
+    check_fp8_round,
     check_gemm,
     check_layer_norm_forward,
     check_layer_norm_backward,
     check_regrow_moments,
+    check_moment_change,
+    check_mvue24,
     check_rms_norm_forward,
     check_rms_norm_backward,
     check_rotary,
     check_route_tokens,
+    check_soft_threshold24,
+    check_soft_threshold24_sums,
     check_sum_squares,
     check_venom_select};
     check_topology_update};
