@@ -136,35 +136,38 @@ constexpr MvuePair<T> mvue24_exact(const T (&a)[4], T u) {
 template <class T>
 constexpr MvuePair<T> mvue24_two_draw(const T (&a)[4], double u, double u2) {
   if (!detail::all_finite(a)) return detail::largest_two(a);
-  double b[4] = {}, others[4] = {};
+  double b[4] = {}, others[4] = {}, odds[4] = {};
   int num_nonzero = 0, last = 0;
   for (int k = 0; k < 4; ++k) {
     b[k] = detail::magnitude(static_cast<double>(a[k]));
     if (b[k] > 0.0) ++num_nonzero, last = k;
   }
   if (num_nonzero < 2) return detail::unchanged(a, last, last == 0 ? 1 : 0);
-  for (int k = 0; k < 4; ++k)
+  for (int k = 0; k < 4; ++k) {
     for (int other = 0; other < 4; ++other)
       if (other != k) others[k] += b[other];
+    odds[k] = b[k] / others[k];  // q_k / (1 - q_k)
+  }
 
-  // The first position but `without` at which the running sum passes `target`.
+  // The first position but `without` at which the running sum passes `target`, else the last one
+  // that is not zero. A zero never is the first: its sum is that of its neighbour before it.
   const auto draw = [&](double target, int without) {
-    double sum = 0.0;
+    double sums[4] = {}, sum = 0.0;
     int found = 0;
     for (int k = 0; k < 4; ++k) {
-      if (k == without || b[k] == 0.0) continue;
-      sum += b[k];
-      found = k;
-      if (target < sum) break;
+      const double size = k == without ? 0.0 : b[k];
+      sums[k] = sum += size;
+      found = size > 0.0 ? k : found;
     }
+    for (int k = 3; k >= 0; --k) found = target < sums[k] ? k : found;
     return found;
   };
   const double total = ((b[0] + b[1]) + b[2]) + b[3];
   const auto value = [&](int i) {
-    double odds = 0.0;  // q_j / (1 - q_j) = b_j / (S - b_j)
+    double sum = 0.0;
     for (int k = 0; k < 4; ++k)
-      if (k != i) odds += b[k] / others[k];
-    return static_cast<T>(static_cast<double>(a[i]) / (b[i] / total * (1.0 + odds)));
+      if (k != i) sum += odds[k];
+    return static_cast<T>(static_cast<double>(a[i]) / (b[i] / total * (1.0 + sum)));
   };
   const int i = draw(u * total, -1), j = draw(u2 * others[i], i);
   return {i, j, value(i), value(j)};
