@@ -19,6 +19,7 @@ namespace {
 
 constexpr std::int64_t kBlock = 16;     // tokens of a philox call
 constexpr std::int64_t kPiece = 16384;  // elements: about 15 us
+constexpr std::int64_t kChunk = 64;     // channels whose words wait on the stack: 2 KB
 
 std::uint32_t tag_of(const Mvue24Args& args, Purpose purpose) {
   return static_cast<std::uint32_t>(purpose) | args.stream << 8;
@@ -33,7 +34,7 @@ Philox4 words_of(const Mvue24Args& args, Purpose purpose, std::int64_t block, st
 
 double uniform(std::uint32_t word) { return static_cast<double>(word >> 9) * 0x1p-23; }
 
-// Group w of the block at one channel.
+// Four tokens of one channel.
 void two_draw_group(const Mvue24Args& args, std::int64_t token, std::int64_t c, double u,
                     double u2) {
   const std::int64_t C = args.x.cols();
@@ -49,15 +50,26 @@ void two_draw_group(const Mvue24Args& args, std::int64_t token, std::int64_t c, 
   }
 }
 
-void two_draw_block(const Mvue24Args& args, std::int64_t block) {
-  for (std::int64_t c = 0; c < args.x.cols(); ++c) {
-    const Philox4 first = words_of(args, Purpose::kMvue, block, c);
-    const Philox4 second = words_of(args, Purpose::kMvueSecond, block, c);
-    for (std::int64_t w = 0; w < 4 && kBlock * block + 4 * w < args.x.rows(); ++w) {
-      const auto word = static_cast<std::size_t>(w);
-      two_draw_group(args, kBlock * block + 4 * w, c, uniform(first[word]), uniform(second[word]));
-    }
+// Channels [begin, end) of a block, row group by row group: sixteen rows at once would fight for
+// the same lines of the cache.
+void two_draw_chunk(const Mvue24Args& args, std::int64_t block, std::int64_t begin,
+                    std::int64_t end) {
+  Philox4 first[kChunk], second[kChunk];
+  for (std::int64_t c = begin; c < end; ++c) {
+    first[c - begin] = words_of(args, Purpose::kMvue, block, c);
+    second[c - begin] = words_of(args, Purpose::kMvueSecond, block, c);
   }
+  for (std::int64_t w = 0; w < 4 && kBlock * block + 4 * w < args.x.rows(); ++w)
+    for (std::int64_t c = begin; c < end; ++c) {
+      const auto word = static_cast<std::size_t>(w);
+      two_draw_group(args, kBlock * block + 4 * w, c, uniform(first[c - begin][word]),
+                     uniform(second[c - begin][word]));
+    }
+}
+
+void two_draw_block(const Mvue24Args& args, std::int64_t block) {
+  for (std::int64_t c = 0; c < args.x.cols(); c += kChunk)
+    two_draw_chunk(args, block, c, std::min(c + kChunk, args.x.cols()));
 }
 
 }  // namespace
