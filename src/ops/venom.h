@@ -5,7 +5,8 @@
 //   x          (R, C)
 //   mask       (R, C) u8
 //   row_order  (R) i32, optional: position p of the order is row row_order[p]; blocks are taken from
-//              the order, the mask is written in the order of x. Same for column_order (C).
+//              the order, the mask is written in the order of x. Same for column_order (C). An
+//              order is a permutation; nobody checks.
 //   along      kWithinRow: V rows x M columns. kWithinColumn: the transposed pattern, V columns x M
 //              rows (windows of M tokens, shared by V neurons).
 //   mass       (3) f64, optional: Σ |x|, Σ |x| in surviving columns, Σ |x| kept

@@ -96,6 +96,8 @@ testing::AssertionResult check_attention_backward(const Setup& setup) {
   return testing::AssertionSuccess();
 }
 
+namespace {
+
 testing::AssertionResult check_attention_patterns(const Setup& setup) {
   Random random;
   for (const AttentionShape& shape : kPatternShapes)
@@ -110,8 +112,6 @@ testing::AssertionResult check_attention_patterns(const Setup& setup) {
     }
   return testing::AssertionSuccess();
 }
-
-namespace {
 
 class Attention : public TableTest {};
 
