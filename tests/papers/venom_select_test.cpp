@@ -135,8 +135,7 @@ double greedy_share(const Pattern& pattern, const std::vector<float>& x, std::in
   return mass[2] / best;
 }
 
-// Table of 2.4. The share of a block scatters by 0.004 at most, so that 40 blocks give it to 0.002
-// at three sigma.
+// Table of 2.4, over 400 blocks of M = 8 and 40 of M = 16. The allowances are chosen, not derived.
 TEST_F(Venom_V3, GreedyIsNearlyBest) {
   constexpr Pattern kPatterns[] = {{16, 8}, {64, 8}, {16, 16}, {64, 16}};
   constexpr double kSparse[] = {.9988, .9996, .9972, .9993}, kGaussian[] = {.986, .993, .978, .990};

@@ -7,7 +7,7 @@
 // depends on the shape alone.
 //
 // Bound by FMAs: scores are computed for what the causal mask shows, plus 8 T per head at its edge.
-// Other patterns hide scores after the product: they cost as much as the causal one.
+// Other patterns hide scores after the product: they save no work.
 #include "ops/attention.h"
 
 #include <algorithm>

@@ -2,8 +2,8 @@
 // Routing of tokens on the cpu.
 //
 // cluster_energy: a token is one task's work from its first neuron to its last, so the order of the
-// additions is the contract's. Bound by one addition into memory per neuron (about five cycles when
-// neighbours share a cluster): tokens are taken four at a time, to have four such chains.
+// additions is the contract's. An addition into memory waits for the one before it when neighbours
+// share a cluster: tokens are taken four at a time, to have four such chains. Not measured.
 // route_tokens: a counting sort, stable by construction.
 #include "ops/route_tokens.h"
 
@@ -18,7 +18,7 @@
 namespace twill::cpu {
 namespace {
 
-constexpr std::int64_t kElementsPerTask = 65536;  // some 50 us
+constexpr std::int64_t kElementsPerTask = 65536;
 
 struct Energy {
   std::int64_t F, E;
