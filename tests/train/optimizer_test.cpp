@@ -73,7 +73,8 @@ TEST(Optimizer, ClipsToTheLimit) {
   config.clip = 1.0;
   const Bench bench(config);
   const double norm = bench.optimizer->gradient_norm(bench.context);
-  bench.optimizer->apply(bench.context, 0.1, norm, 1);
+  bench.optimizer->apply(bench.context,
+                         {.lr = 0.1, .scale = bench.optimizer->clip_scale(norm), .update = 1});
   // The first moment after one update is (1 - beta1) times the clipped gradient.
   const double want = 0.1 * 2.0 / norm;
   EXPECT_NEAR(*bench.slot(0).m.as<float>(), want, 4e-7 * want);
