@@ -1,0 +1,57 @@
+#!/bin/bash
+# SPDX-License-Identifier: Apache-2.0
+#
+# The runs behind docs/results/recipes.md: every recipe beside dense, three seeds; FST's decay, switch
+# and refresh moved; MST against dense at the same FLOPs. About an hour of one core.
+#
+#   tools/study.sh TEXT OUT [PATTERN]     runs that are missing in OUT; PATTERN (a glob) picks some
+#
+# TWILL names the program (default ./twill), TWILL_JOBS how many runs go on at once (default 2; each
+# takes one thread). tools/plot_study.py OUT makes the tables and pictures.
+
+set -uo pipefail
+cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." || exit 2
+[ $# -ge 2 ] || { sed -n '4,12p' "$0" | cut -c3-; exit 2; }
+text=$1 out=$2 pattern=${3:-*}
+twill=${TWILL:-./twill}
+lambda=6e-3   # from `twill tune decay`: see the document
+
+# NAME key=value …
+runs() {
+  local seed
+  for seed in 1 2 3; do
+    echo "dense-$seed train.seed=$seed recipe.health.virtual_mask=2:4-transposable"
+    echo "fst-$seed train.seed=$seed recipe=fst recipe.phase.0.decay.lambda=$lambda"
+    echo "s-ste-$seed train.seed=$seed recipe=s-ste"
+    echo "ste-$seed train.seed=$seed recipe=ste"
+    echo "mst-$seed train.seed=$seed recipe=mst"
+    echo "dense-short-$seed train.seed=$seed train.steps=520 schedule.warmup_steps=26"
+  done
+  for l in 0 6e-5 6e-4 2e-3 2e-2 6e-2; do
+    echo "fst-lambda-$l-1 recipe=fst recipe.phase.0.decay.lambda=$l"
+  done
+  local fst="recipe=fst recipe.phase.0.decay.lambda=$lambda"
+  echo "fst-no-mvue-1 $fst recipe.phase.0.wgrad.estimator=dense"
+  echo "fst-no-finish-1 $fst recipe.phase.0.until=0.999"
+  for share in 0.5 0.95; do echo "fst-switch-$share-1 $fst recipe.phase.0.until=$share"; done
+  for k in 1 10 200; do echo "fst-refresh-$k-1 $fst recipe.phase.0.weights.refresh=$k"; done
+  for seed in 1 2 3; do
+    echo "relu2-dense-$seed train.seed=$seed model.ffn.activation=relu2"
+    echo "venom-$seed train.seed=$seed model.ffn.activation=relu2 recipe=venom"
+  done
+}
+
+one() {
+  local name=$1
+  shift
+  # shellcheck disable=SC2053
+  [[ $name == $pattern ]] || return 0
+  [ ! -e "$out/$name/done" ] || return 0
+  rm -rf "${out:?}/$name"
+  "$twill" train configs/study_char.toml data.train="$text" run.dir="$out" run.name="$name" "$@" \
+    >"$out/$name.log" 2>&1 && touch "$out/$name/done" && echo "done $name"
+}
+export -f one
+export text out pattern twill
+mkdir -p "$out"
+runs | xargs -P "${TWILL_JOBS:-2}" -L 1 bash -c 'one "$@"' one
