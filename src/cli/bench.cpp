@@ -113,6 +113,7 @@ int bench_step(const BenchCommand& command) {
   if (words.config_file.empty() && !own_model)
     words.overrides.insert(words.overrides.begin(), "model=small");
   RunConfig config = read_run_config(words.config_file, words.overrides);
+  config.recipe.health.every = 0;  // samples are no part of a step
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(data_tokenizer(config.data));
   config = resolved(config, tokenizer->vocab_size());
   const Corpus corpus =

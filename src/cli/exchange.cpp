@@ -7,6 +7,7 @@
 #include "exchange/hf_export.h"
 #include "models/decoder.h"
 #include "train/any_model.h"
+#include "train/checkpoint.h"
 #include "train/import_model.h"
 #include "train/memory_use.h"
 #include "train/run_folder.h"
@@ -46,6 +47,9 @@ int run_export(const ExportCommand& command) {
 
   fmt::print("from        {}\n", any.source->path());
   print_model(config, command.dtype);
+  if (any.source->format() == "Twill")
+    if (const std::int64_t layers = num_projected_layers(any.source->path()); layers > 0)
+      fmt::print("weights     projected in {} layers: the run stands in a sparse phase\n", layers);
   for (const WrittenFile& file : files)
     fmt::print("wrote       {}/{} ({})\n", command.folder, file.name, format_bytes(file.bytes));
   fmt::print(

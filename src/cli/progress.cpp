@@ -103,7 +103,9 @@ void ProgressView::on_sparse_evaluation(double master, double as_trained) {
 
 void ProgressView::on_health(const HealthSample& sample) {
   health_.clear();
-  if (sample.has_mask)
+  if (sample.is_topology)
+    health_ = fmt::format("density {:.3f}", sample.overall.density);
+  else if (sample.has_mask)
     health_ = fmt::format("flips {:.4f}, kept {:.0f}%", sample.overall.flip_rate,
                           100.0 * sample.overall.kept_l1);
 }

@@ -32,7 +32,7 @@ ActivationSelection::ActivationSelection(Builder& builder, FfnSeam& seam) : seam
 }
 
 void ActivationSelection::measure(const Pass& pass, ConstView a) const {
-  if (!seam_.measures || !seam_.nonzero) return;
+  if (!measures(pass) || !seam_.nonzero) return;
   count_nonzero(pass.context, {.x = a, .counts = seam_.nonzero});
   seam_.measured_tokens = pass.tokens();
 }
@@ -65,7 +65,7 @@ void ActivationSelection::forward(const Pass& pass, ConstView x, View a) const {
                               .column_order = seam_.neuron_order,
                               .v = seam_.v,
                               .m = seam_.m,
-                              .mass = seam_.measures ? seam_.mass : View()});
+                              .mass = measures(pass) ? seam_.mass : View()});
   apply_mask(pass.context,
              {.x = a,
               .mask = mask,
@@ -99,7 +99,7 @@ ConstView ActivationSelection::for_wgrad(const Pass& pass, ConstView a, bool is_
        .along = GroupAxis::kWithinColumn,
        .v = seam_.transposed_v,
        .m = seam_.transposed_m,
-       .mass = seam_.measures ? seam_.transposed_mass.slice(is_gradient ? 3 : 0, 3) : View()});
+       .mass = measures(pass) ? seam_.transposed_mass.slice(is_gradient ? 3 : 0, 3) : View()});
   apply_mask(pass.context,
              {.x = a, .mask = mask, .y = selected, .keep_columns = seam_.dense_neurons});
   return selected;

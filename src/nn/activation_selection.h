@@ -32,6 +32,8 @@ class ActivationSelection {
   void measure(const Pass& pass, ConstView a) const;
 
  private:
+  // An evaluation between two steps measures nothing: what is measured decides later selections.
+  bool measures(const Pass& pass) const { return seam_.measures && pass.training; }
   ConstView token_order(const Pass& pass, ConstView x, ConstView a) const;
 
   FfnSeam& seam_;

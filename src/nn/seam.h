@@ -72,7 +72,7 @@ struct FfnSeam {
   ConstView dense_neurons = {};  // (hidden) u8, optional: these are never selected away …
   bool dense_forward = true;     // … or only in the weight gradients
 
-  // Filled in a pass while `measures` is set.
+  // Filled in a training pass while `measures` is set.
   bool measures = false;
   View nonzero = {};          // (hidden) i32: tokens in which a neuron fired, before the selection
   View mass = {};             // (3) f64, see ops/venom.h: the forward selection

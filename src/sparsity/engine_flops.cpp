@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step costs on hardware that leaves zeros out, by the formulas of sparsity/flop_account.h.
 // Masked execution computes all of it: these are counts, not times.
+#include <algorithm>
+
 #include "sparsity/engine.h"
 #include "sparsity/scope.h"
 
@@ -17,8 +19,16 @@ void count_weight(LinearCost& cost, const WeightsPart& part, const LinearSeam& s
   if (seam.dgrad && (both || !rows)) cost.dgrad = share;
 }
 
-double transposed_share(const FfnSeam& seam) {
-  return seam.transposed_m > 0 ? 2.0 / static_cast<double>(seam.transposed_m) : 1.0;
+// Two of `m`, but all of the neurons that stay dense.
+double selected_share(std::int64_t m, double dense) {
+  return dense + (1.0 - dense) * 2.0 / static_cast<double>(m);
+}
+
+double dense_share(const SteeredFfn& ffn) {
+  if (!ffn.has_dense) return 0.0;
+  const std::uint8_t* dense = ffn.dense_neurons.as<std::uint8_t>();
+  return static_cast<double>(std::count(dense, dense + ffn.seam->hidden, std::uint8_t{1})) /
+         static_cast<double>(ffn.seam->hidden);
 }
 
 }  // namespace
@@ -39,11 +49,13 @@ std::vector<LinearCost> SparsityEngine::linear_costs() const {
   }
   for (const SteeredFfn& ffn : activations_.ffns()) {
     if (!ffn.seam->selects) continue;
-    const double share = 2.0 / static_cast<double>(ffn.seam->m);
+    const double dense = dense_share(ffn);
     LinearCost& input = costs[ffn.input->stream];
     LinearCost& output = costs[ffn.output->stream];
-    output.forward = input.dgrad = share;
-    output.wgrad = input.wgrad = transposed_share(*ffn.seam);
+    output.forward = input.dgrad =
+        selected_share(ffn.seam->m, ffn.seam->dense_forward ? dense : 0.0);
+    if (ffn.seam->transposed_m > 0)
+      output.wgrad = input.wgrad = selected_share(ffn.seam->transposed_m, dense);
   }
   return costs;
 }

@@ -76,6 +76,7 @@ void SparsityEngine::begin_sample(const Context& context) {
   sample_.emplace();
   if (sampled_part().is_dense() || !after_) return;
   sample_->has_mask = true;
+  sample_->is_topology = sampled_part().is_topology();
   for (const SparseLayer& layer : layers_)
     if (in_scope(layer)) current_mask(context, layer, layer.before);
 }

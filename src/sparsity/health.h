@@ -33,7 +33,8 @@ struct FfnHealth {
 struct HealthSample {
   std::int64_t step = 0;  // the step it belongs to, counted from 1
   bool has_mask = false;  // a mask, real or virtual, was compared
-  LayerHealth overall;    // weighted by the number of weights
+  bool is_topology = false;
+  LayerHealth overall;  // weighted by the number of weights
   std::vector<LayerHealth> layers;
   std::vector<FfnHealth> ffns;
   std::string alarm;  // empty: all is well

@@ -275,6 +275,13 @@ void load_weights(const std::string& checkpoint, Builder& builder) {
   if (is_sparse(model)) deploy_weights(checkpoint, builder);
 }
 
+std::int64_t num_projected_layers(const std::string& checkpoint) {
+  if (!is_sparse(SafetensorsFile(file_in(checkpoint, kModelFile)))) return 0;
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  return std::ranges::count_if(
+      file.metadata(), [](const auto& entry) { return entry.first.starts_with(kDeployPrefix); });
+}
+
 ModelConfig load_model_config(const std::string& checkpoint) {
   const SafetensorsFile file(file_in(checkpoint, kModelFile));
   ModelConfig config;

@@ -35,6 +35,9 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
 // require_undamaged() has let pass: a large file is hashed once.
 void load_weights(const std::string& checkpoint, Builder& builder);
 
+// How many layers load_weights() projects; 0 for a dense model or behind a dense finish.
+std::int64_t num_projected_layers(const std::string& checkpoint);
+
 // The model's resolved config, as saved beside the weights.
 ModelConfig load_model_config(const std::string& checkpoint);
 
