@@ -28,7 +28,7 @@ void PhaseClock::end_early(std::int64_t step) {
 }
 
 std::int64_t PhaseClock::phase_at(std::int64_t step) const {
-  std::int64_t phase = std::max<std::int64_t>(index_, 0);
+  std::int64_t phase = 0;
   while (phase + 1 < num_phases() && step >= end_of(phase)) ++phase;
   return phase;
 }

@@ -22,7 +22,7 @@ class PhaseClock {
   std::int64_t begin() const { return begin_; }  // first step of the current phase
   std::int64_t end() const { return index_ < 0 ? 0 : end_of(index_); }
   std::int64_t num_phases() const { return static_cast<std::int64_t>(ends_.size()); }
-  // The phase that `step` will belong to if none ends early.
+  // The phase that `step`, past or to come, belongs to if no other ends early.
   std::int64_t phase_at(std::int64_t step) const;
   std::int64_t begin_of(std::int64_t phase) const;
   std::int64_t end_of(std::int64_t phase) const { return ends_[static_cast<std::size_t>(phase)]; }

@@ -97,7 +97,8 @@ void TopologyPart::fields(FieldVisitor& visit) {
       "last one is trained on");
   visit("distribution", distribution, kDistributions, "how layers share the density");
   visit("start", start, kStarts, "which weights a run that begins sparse keeps first");
-  visit("interval", interval, Range<std::int64_t>{1, kMany}, "optimizer steps between updates");
+  visit("interval", interval, Range<std::int64_t>{0, kMany},
+        "optimizer steps between updates; 0: 1/120 of the run, 20 of 2400");
   visit("churn", churn, Range<double>{0.0, 1.0},
         "share of the kept weights that an update replaces, at first");
   visit("anneal", anneal, kAnneal,
@@ -109,6 +110,11 @@ void TopologyPart::fields(FieldVisitor& visit) {
   visit("grow", grow, kGrows, "what grows: the largest gradients, chance, or both");
   visit("grow_ratio", grow_ratio, Range<double>{0.0, 1e9},
         "of grow = \"mixed\": parts by gradient for one by chance");
+}
+
+// Below about a hundred updates a moving topology does no better than a fixed one.
+std::int64_t TopologyPart::interval_in(std::int64_t steps) const {
+  return interval > 0 ? interval : std::max<std::int64_t>(1, steps / 120);
 }
 
 void DecayPart::fields(FieldVisitor& visit) {

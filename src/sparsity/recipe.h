@@ -61,7 +61,7 @@ struct TopologyPart {
   std::string first_stair = "later";
   std::string distribution = "erdos-renyi";
   std::string start = "random";
-  std::int64_t interval = 100;
+  std::int64_t interval = 0;
   std::string anneal = "run";
   double churn = 0.3;
   double anneal_turn = 1.0;
@@ -72,6 +72,8 @@ struct TopologyPart {
   void fields(FieldVisitor& visit);
 
   double end() const { return density_end >= 0.0 ? density_end : density; }
+  // Steps between updates in a run of `steps`.
+  std::int64_t interval_in(std::int64_t steps) const;
 };
 
 // A pull on pruned weights.

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <algorithm>
 #include <cmath>
 #include <cstdlib>
 
@@ -83,6 +84,24 @@ void check_activations(const PhaseConfig& phase, const std::string& at) {
           at, phase.wgrad.estimator, part.pattern);
 }
 
+// A phase that takes its first stair at once is to arrive: an update must fall on its last stair.
+void check_arrival(const PhaseConfig& phase, const std::string& at, std::int64_t begin,
+                   std::int64_t end, std::int64_t steps) {
+  const TopologyPart& part = phase.topology;
+  if (!phase.weights.is_topology() || part.first_stair != "at-start") return;
+  const std::int64_t interval = part.interval_in(steps), length = end - begin;
+  const std::int64_t stairs =
+      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / interval);
+  const std::int64_t last_stair = begin + ((stairs - 1) * length + stairs - 1) / stairs;
+  const std::int64_t last_update = (std::min(end, steps) - 1) / interval * interval;
+  require(
+      last_update >= last_stair,
+      "{}: topology never arrives at density_end = {}: its last stair begins at step {}, but the "
+      "last update is at step {}; lower topology.interval (now {}) or topology.stairs, or train "
+      "longer",
+      at, part.end(), last_stair, last_update, interval);
+}
+
 void check_topology(const PhaseConfig& phase, const std::string& at) {
   if (!phase.weights.is_topology()) return;
   require(phase.topology.density > 0.0 && phase.topology.end() > 0.0,
@@ -130,6 +149,7 @@ void validate(const RecipeConfig& recipe, const RunLength& length) {
         "may not overlap or be empty; this run has {} steps",
         place(i), until, end, before, length.steps);
     check_parts(recipe, i);
+    check_arrival(recipe.phase[i], place(i), before, end, length.steps);
     before = end;
   }
   require(recipe.phase.empty() || before >= length.steps,

@@ -40,7 +40,8 @@ double TopologySteering::density_at(std::int64_t step) const {
   const std::int64_t index = clock_.phase_at(step);
   const std::int64_t begin = clock_.begin_of(index), length = clock_.end_of(index) - begin;
   const std::int64_t stairs =
-      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / part.interval);
+      part.stairs > 0 ? part.stairs
+                      : std::max<std::int64_t>(1, length / part.interval_in(num_steps_));
   std::int64_t stair = (step - begin) * stairs / length;
   if (part.first_stair == "at-start") ++stair;
   stair = std::min(stair, stairs);
@@ -104,11 +105,20 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
 bool TopologySteering::updates_after(std::int64_t step) const {
   const std::int64_t next = step + 1;
   const PhaseConfig& phase = phase_at(step);
-  if (!phase.weights.is_topology() || next % phase.topology.interval != 0) return false;
-  if (next >= num_steps_ || !phase_at(next).weights.is_topology()) return false;
-  const bool moves = density_at(next) != density_at(step);
+  if (!phase.weights.is_topology()) return false;
+  if (next % phase.topology.interval_in(num_steps_) != 0 || next >= num_steps_) return false;
+  if (!phase_at(next).weights.is_topology()) return false;
+  const double now = density_in_force(step);
   // Of a whole matrix nothing is left to exchange: once dense again, training is plain.
-  return moves || (density_at(step) < 1.0 && phase.topology.churn > 0.0);
+  return density_at(next) != now || (now < 1.0 && phase.topology.churn > 0.0);
+}
+
+double TopologySteering::density_in_force(std::int64_t step) const {
+  std::int64_t first = clock_.phase_at(step);
+  while (first > 0 && recipe_.phase[static_cast<std::size_t>(first - 1)].weights.is_topology())
+    --first;
+  const std::int64_t interval = phase_at(step).topology.interval_in(num_steps_);
+  return density_at(std::max(clock_.begin_of(first), step / interval * interval));
 }
 
 void TopologySteering::update(const Context& context, const std::vector<SparseLayer*>& layers,

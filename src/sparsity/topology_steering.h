@@ -42,6 +42,8 @@ class TopologySteering {
   static std::int64_t num_active(const SparseLayer& layer);
 
  private:
+  // What the topology of `step` was made for: the schedule at its last update, or at its start.
+  double density_in_force(std::int64_t step) const;
   const PhaseConfig& phase_at(std::int64_t step) const;
   std::vector<std::int64_t> targets(const std::vector<SparseLayer*>& layers, double density,
                                     const TopologyPart& part) const;

@@ -36,8 +36,10 @@ std::string weights_text(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   if (part.is_dense()) return {};
   if (part.is_topology())
-    return fmt::format("topology of density {} to {}, moved every {} steps", phase.topology.density,
-                       phase.topology.end(), phase.topology.interval);
+    return fmt::format(
+        "topology of density {} to {}, {}", phase.topology.density, phase.topology.end(),
+        phase.topology.interval > 0 ? fmt::format("moved every {} steps", phase.topology.interval)
+                                    : "moved 120 times a run");
   std::string text = pattern_text(part.pattern, part.v, part.m) + " weights";
   if (part.is_soft()) return text + ", soft threshold";
   return part.refresh == 1 ? text : text + fmt::format(", new masks every {} steps", part.refresh);
