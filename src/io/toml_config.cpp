@@ -92,4 +92,14 @@ std::optional<std::string> TomlDocument::text_at(std::string_view dotted_key) co
   return std::nullopt;
 }
 
+bool TomlDocument::has_list(std::string_view dotted_key) const {
+  const std::vector<std::string> words = split_key(dotted_key);
+  return std::ranges::any_of(layers_, [&](const auto& layer) {
+    const ConfigNode* node = layer.get();
+    for (const std::string& word : words)
+      node = node && node->table() ? find(*node->table(), word) : nullptr;
+    return node && node->array();
+  });
+}
+
 }  // namespace twill

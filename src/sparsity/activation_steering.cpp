@@ -55,7 +55,13 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
   const auto selects = [](const PhaseConfig& phase) { return !phase.activations.is_dense(); };
   const auto first = std::ranges::find_if(recipe.phase, selects);
   if (first == recipe.phase.end()) return;
-  const std::vector<LinearSeam*> layers = layers_in_scope(builder, recipe.layers);
+  std::vector<std::string> words;
+  for (const PhaseConfig& phase : recipe.phase)
+    if (selects(phase)) {
+      const auto& of_phase = phase.layers.empty() ? recipe.layers : phase.layers;
+      words.insert(words.end(), of_phase.begin(), of_phase.end());
+    }
+  const std::vector<LinearSeam*> layers = layers_in_scope(builder, words);
   for (FfnSeam& seam : builder.ffn_seams()) {
     LinearSeam* input = matrix_of(seam, ".input", layers);
     LinearSeam* output = matrix_of(seam, ".output", layers);
@@ -78,7 +84,7 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
           first->activations.pattern);
 }
 
-void ActivationSteering::enter(const ActivationsPart& part) {
+void ActivationSteering::enter(const ActivationsPart& part, const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
     ffn.num_clusters = 0;
     ffn.has_dense = false;
@@ -86,16 +92,17 @@ void ActivationSteering::enter(const ActivationsPart& part) {
       copy_to(ffn.fixed_order,
               random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
   }
-  apply(part);
+  apply(part, words);
 }
 
-void ActivationSteering::refresh(const ActivationsPart& part) {
+void ActivationSteering::refresh(const ActivationsPart& part,
+                                 const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
     if (part.clusters) cluster(ffn, part);
     if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(ffn, part);
     order_neurons(ffn, part);
   }
-  apply(part);
+  apply(part, words);
 }
 
 void ActivationSteering::cluster(SteeredFfn& ffn, const ActivationsPart& part) const {
@@ -142,10 +149,11 @@ void ActivationSteering::order_neurons(SteeredFfn& ffn, const ActivationsPart& p
   copy_to(ffn.neuron_order, order);
 }
 
-void ActivationSteering::apply(const ActivationsPart& part) {
+void ActivationSteering::apply(const ActivationsPart& part, const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
     FfnSeam& seam = *ffn.seam;
-    seam.selects = !part.is_dense();
+    seam.selects =
+        !part.is_dense() && is_in_scope(*ffn.input, words) && is_in_scope(*ffn.output, words);
     seam.v = part.pattern == "2:4" ? 1 : part.v;
     seam.m = part.pattern == "2:4" ? 4 : part.m;
     seam.order = order_of(part.order);

@@ -34,13 +34,13 @@ class ActivationSteering {
   ActivationSteering(Builder& builder, const RecipeConfig& recipe, std::uint64_t seed);
 
   bool exists() const { return !ffns_.empty(); }
-  // A phase begins: all seams in `layers` (names of FFNs in scope) follow `part`, the others are
+  // A phase begins: FFNs whose two matrices are in scope of `words` follow `part`, the others are
   // dense.
-  void enter(const ActivationsPart& part);
+  void enter(const ActivationsPart& part, const std::vector<std::string>& words);
   // New clusters and a new dense share, from the weights and the last measurement.
-  void refresh(const ActivationsPart& part);
+  void refresh(const ActivationsPart& part, const std::vector<std::string>& words);
   // Points the seams at what is held: after enter(), refresh() or a restored checkpoint.
-  void apply(const ActivationsPart& part);
+  void apply(const ActivationsPart& part, const std::vector<std::string>& words);
 
   std::deque<SteeredFfn>& ffns() { return ffns_; }
   const std::deque<SteeredFfn>& ffns() const { return ffns_; }

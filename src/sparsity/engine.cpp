@@ -113,21 +113,41 @@ void SparsityEngine::reserve(Builder& builder) {
     if (compares) builder.sparsity_state(layer.before, DType::kU8, shape);
     largest = std::max(largest, layer.num_weights());
   }
+  check_globs();
   if (compares) builder.sparsity_state(after_, DType::kU8, {largest});
   builder.sparsity_state(sums_, DType::kF64, {5});
   interval_flips_.assign(layers_.size(), 0.0);
 }
 
 void SparsityEngine::check_layer(const LinearSeam& seam) const {
-  const std::string where = seam.name;
   if (virtual_part_.pattern != "none") require_divisible(virtual_part_, seam);
   for (const PhaseConfig& phase : recipe_.phase) {
+    if (!is_in_scope(seam, words_of(recipe_, phase))) continue;
     require_divisible(phase.weights, seam);
+    const bool plain = phase.weights.is_topology() && phase.quantise.format == "none";
     require(
-        seam.family != LayerFamily::kHead || phase.weights.is_topology() || phase.is_dense(),
+        seam.family != LayerFamily::kHead || plain || phase.is_dense(),
         "recipe: the head takes a kept topology or stays dense, but weights.pattern = \"{}\" and "
-        "recipe.layers has it in scope; leave \"head\" out",
-        phase.weights.pattern);
+        "quantise.format = \"{}\" have it in scope; leave \"head\" out of the layers",
+        phase.weights.pattern, phase.quantise.format);
+  }
+}
+
+// A misspelt glob would leave a product dense without a word.
+void SparsityEngine::check_globs() const {
+  for (const PhaseConfig& phase : recipe_.phase) {
+    if (!projects(phase)) continue;
+    for (const auto* globs : {&phase.weights.forward, &phase.weights.dgrad})
+      for (const std::string& glob : *globs)
+        require(std::ranges::any_of(layers_,
+                                    [&](const SparseLayer& layer) {
+                                      return is_in_scope(*layer.seam, words_of(recipe_, phase)) &&
+                                             matches_any({glob}, layer.seam->name);
+                                    }),
+                "recipe: weights.{} = \"{}\" matches no layer in scope; expected globs over names "
+                "like {}",
+                globs == &phase.weights.forward ? "forward" : "dgrad", glob,
+                layers_.front().seam->name);
   }
 }
 
@@ -136,8 +156,12 @@ const PhaseConfig& SparsityEngine::phase() const {
   return recipe_.phase[static_cast<std::size_t>(clock_.index())];
 }
 
+const std::vector<std::string>& SparsityEngine::scope_words() const {
+  return words_of(recipe_, phase());
+}
+
 bool SparsityEngine::in_scope(const SparseLayer& layer) const {
-  return is_in_scope(*layer.seam, words_of(recipe_, phase()));
+  return is_in_scope(*layer.seam, scope_words());
 }
 
 std::vector<SparseLayer*> SparsityEngine::scoped() {
@@ -162,6 +186,14 @@ bool SparsityEngine::trains_otherwise() const {
 
 void SparsityEngine::before_step(const Context& context, std::int64_t step) {
   sample_.reset();
+  if (prepared_ != step) prepare(context, step);
+  prepared_ = step;
+  for (FfnSeam& seam : *ffn_seams_)
+    seam.measures = seam.nonzero && (samples(step) || measure_due(step + 1));
+  if (samples(step)) begin_sample(context);
+}
+
+void SparsityEngine::prepare(const Context& context, std::int64_t step) {
   const bool entered = clock_.advance_to(step) && !forced_dense_;
   const PhaseConfig& now = phase();
   const std::int64_t age = step - clock_.begin();
@@ -172,10 +204,7 @@ void SparsityEngine::before_step(const Context& context, std::int64_t step) {
     project_all(context);
   }
   if (activations_.exists() && !now.activations.is_dense() && (entered || cluster_due(age)))
-    activations_.refresh(now.activations);
-  for (FfnSeam& seam : *ffn_seams_)
-    seam.measures = seam.nonzero && (samples(step) || measure_due(step + 1));
-  if (samples(step)) begin_sample(context);
+    activations_.refresh(now.activations, scope_words());
 }
 
 // The dense share needs a measurement, which a phase at the start of a run has only behind its first
@@ -200,13 +229,17 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
       index > 0 ? recipe_.phase[static_cast<std::size_t>(index - 1)] : dense_phase_;
   if (now.weights.is_topology() && !before.weights.is_topology())
     topology_.start(context, scoped(), step);
-  // A scale is frozen for as long as soft phases follow one another.
-  if (now.weights.is_soft() && !before.weights.is_soft()) set_scales(context);
+  // A scale is frozen for as long as soft phases of a layer follow one another.
+  if (now.weights.is_soft())
+    for (SparseLayer* layer : scoped())
+      if (!before.weights.is_soft() || !is_in_scope(*layer->seam, words_of(recipe_, before)))
+        layer->beta = soft_scale(context, now.weights, *layer, sums_.slice(0, 4));
   if (keeps_mask()) refresh_masks(context);
   std::ranges::fill(interval_flips_, 0.0);
+  moment_changes_.clear();
   project_all(context);
   point_seams();
-  if (activations_.exists()) activations_.enter(now.activations);
+  if (activations_.exists()) activations_.enter(now.activations, scope_words());
   alarm_.begin_phase(clock_.begin(), clock_.end());
 }
 
@@ -264,6 +297,8 @@ void SparsityEngine::refresh_now(const Context& context) {
 void SparsityEngine::project_now(const Context& context) { project_all(context); }
 
 void SparsityEngine::after_backward(const Context& context, std::int64_t step) {
+  // The passes of an evaluation that follows are none of the training's.
+  for (FfnSeam& seam : *ffn_seams_) seam.measures = false;
   if (!phase().weights.is_topology() || updates_topology(step)) return;
   mask_gradients(context);
 }
@@ -279,10 +314,6 @@ bool SparsityEngine::updates_topology(std::int64_t step) const {
   return !forced_dense_ && topology_.updates_after(step);
 }
 
-bool SparsityEngine::skips_optimizer(std::int64_t step) const {
-  return updates_topology(step) && phase().optimizer.on_update == "skip";
-}
-
 void SparsityEngine::update_topology(const Context& context, std::int64_t step,
                                      const MomentsOf& moments) {
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
@@ -290,7 +321,7 @@ void SparsityEngine::update_topology(const Context& context, std::int64_t step,
   topology_.update(context, scoped(), step, moments);
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
     interval_flips_[i] = difference(context, layers_[i].before, layers_[i].mask);
-  if (!skips_optimizer(step)) mask_gradients(context);
+  if (!skips_optimizer()) mask_gradients(context);
 }
 
 void SparsityEngine::before_update(const Context& context, double clip_scale, double lr) {
@@ -338,12 +369,12 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
   const auto window = static_cast<std::size_t>(std::ceil(1.0 / (1.0 - beta2) - 1e-9));
   moment_changes_.push_back(mean_change);
   if (moment_changes_.size() > window) moment_changes_.erase(moment_changes_.begin());
+  if (moment_changes_.size() < window) return;
   const EarlyEndPart& rule = phase().early_end;
   const double mean = std::accumulate(moment_changes_.begin(), moment_changes_.end(), 0.0) /
                       static_cast<double>(window);
-  if (moment_changes_.size() == window &&
-      mean<rule.below&& static_cast<double>(step + 1)> rule.after * static_cast<double>(num_steps_))
-    clock_.end_early(step + 1);
+  const double first = rule.after * static_cast<double>(num_steps_);
+  if (mean<rule.below&& static_cast<double>(step + 1)> first) clock_.end_early(step + 1);
 }
 
 SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {

@@ -41,12 +41,14 @@ class SparsityEngine {
   // What a recipe asks of the builder that the model is built with.
   static Builder::Options asked_of(const RecipeConfig& recipe, Builder::Options options);
 
-  // `step` counts from 0 everywhere.
+  // `step` counts from 0 everywhere. A step that was begun and given up may begin again, also after
+  // a resume: what is done once per step is not done twice.
   void before_step(const Context& context, std::int64_t step);
   void after_backward(const Context& context, std::int64_t step);
   bool updates_topology(std::int64_t step) const;
-  // Whether the optimizer's step is left out then.
-  bool skips_optimizer(std::int64_t step) const;
+  // Whether the optimizer's step is left out then. update_topology() moves the schedule on: ask
+  // updates_topology() before it.
+  bool skips_optimizer() const { return phase().optimizer.on_update == "skip"; }
   void update_topology(const Context& context, std::int64_t step, const MomentsOf& moments);
   // `clip_scale` is the factor that clipping puts on gradients. Gradients of parameters for which
   // is_scaled() is true already carry it afterwards.
@@ -67,6 +69,8 @@ class SparsityEngine {
   // FLOPs of a step on hardware that leaves zeros out, and of the run so far.
   Flops flops_per_token(std::int64_t step) const;
   void count_step(std::int64_t step, std::int64_t tokens);
+  // The step counted last will be done again.
+  void uncount_step() { account_ = FlopAccount(flops_before_); }
   const Flops& flops() const { return account_.total(); }
   // A resumed run that has no state of its own: all its tokens were dense.
   void restore_dense(std::int64_t tokens);
@@ -117,6 +121,8 @@ class SparsityEngine {
   friend class MasterWeights;
   void reserve(Builder& builder);
   void check_layer(const LinearSeam& seam) const;
+  void check_globs() const;
+  void prepare(const Context& context, std::int64_t step);
   void enter_phase(const Context& context, std::int64_t step);
   void point_seams();
   void refresh_masks(const Context& context);
@@ -124,6 +130,7 @@ class SparsityEngine {
   void set_scales(const Context& context);
   void mask_gradients(const Context& context);
   std::vector<SparseLayer*> scoped();
+  const std::vector<std::string>& scope_words() const;
   bool keeps_mask() const;
   bool cluster_due(std::int64_t age) const;
   bool measure_due(std::int64_t step) const;
@@ -161,6 +168,8 @@ class SparsityEngine {
   mutable AttentionPattern kept_pattern_ = AttentionPattern::kCausal;
   mutable std::int64_t kept_stride_ = 0;
   mutable double kept_pairs_ = 1.0;
+  Flops flops_before_;          // in front of the step counted last
+  std::int64_t prepared_ = -1;  // the step that prepare() was called for last
   bool forced_dense_ = false;
   View sums_;   // (5) f64
   View after_;  // u8, the largest layer: the mask behind a sampled step

@@ -79,6 +79,7 @@ Flops SparsityEngine::flops_per_token(std::int64_t step) const {
 }
 
 void SparsityEngine::count_step(std::int64_t step, std::int64_t tokens) {
+  flops_before_ = account_.total();
   account_.add(flops_per_token(step), tokens);
 }
 

@@ -112,7 +112,7 @@ void SparsityEngine::end_sample(const Context& context, std::int64_t step) {
         share(static_cast<double>(layers_[i].num_weights()), total));
   }
   for (const FfnSeam& seam : *ffn_seams_)
-    if (seam.measures) sample_->ffns.push_back(sample_ffn(seam));
+    if (seam.nonzero) sample_->ffns.push_back(sample_ffn(seam));
   if (sample_->has_mask && projects_weights()) {
     sample_->alarm = alarm_.observe(step, overall.flip_rate);
     if (!sample_->alarm.empty()) raise_alarm();
@@ -127,7 +127,7 @@ void SparsityEngine::raise_alarm() {
   if (!leaves) return;
   forced_dense_ = true;
   point_seams();
-  if (activations_.exists()) activations_.enter(phase().activations);
+  if (activations_.exists()) activations_.enter(phase().activations, scope_words());
 }
 
 std::optional<HealthSample> SparsityEngine::take_sample() {

@@ -64,11 +64,14 @@ std::vector<SparsityEngine::StateTensor> SparsityEngine::state_tensors() const {
 }
 
 Texts SparsityEngine::state_texts() const {
-  Texts texts{{"phase", fmt::format("{} {} {}", clock_.index(), clock_.begin(), clock_.end())},
-              {"forced_dense", forced_dense_ ? "1" : "0"},
-              {"interval_flips", text_of(interval_flips_)},
-              {"moment_changes", text_of(moment_changes_)},
-              {"alarm", alarm_.save()}};
+  Texts texts{
+      {"phase", fmt::format("{} {} {}", clock_.index(), clock_.begin(), clock_.early_end())},
+      {"prepared", fmt::to_string(prepared_)},
+      {"topology", text_of({topology_.density()})},
+      {"forced_dense", forced_dense_ ? "1" : "0"},
+      {"interval_flips", text_of(interval_flips_)},
+      {"moment_changes", text_of(moment_changes_)},
+      {"alarm", alarm_.save()}};
   std::vector<double> scales, densities, ffns;
   for (const SparseLayer& layer : layers_) {
     scales.push_back(layer.beta);
@@ -105,6 +108,8 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
   const std::vector<double> at = numbers_at(texts, "phase", 3);
   clock_.restore(static_cast<std::int64_t>(at[0]), static_cast<std::int64_t>(at[1]),
                  static_cast<std::int64_t>(at[2]));
+  prepared_ = static_cast<std::int64_t>(numbers_at(texts, "prepared", 1)[0]);
+  topology_.restore(numbers_at(texts, "topology", 1)[0]);
   forced_dense_ = text_at(texts, "forced_dense") == "1";
   interval_flips_ = numbers_at(texts, "interval_flips", layers_.size());
   moment_changes_ = numbers_at(texts, "moment_changes");
@@ -125,7 +130,7 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
     ffn.seam->measured_tokens = static_cast<std::int64_t>(ffns[3 * i + 2]);
   }
   point_seams();
-  if (activations_.exists()) activations_.apply(phase().activations);
+  if (activations_.exists()) activations_.apply(phase().activations, scope_words());
   project_all(context);
 }
 

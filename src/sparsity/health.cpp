@@ -17,9 +17,9 @@ void FlipAlarm::begin_phase(std::int64_t begin, std::int64_t end) {
 std::string FlipAlarm::observe(std::int64_t step, double flip_rate) {
   const double share = static_cast<double>(step - begin_) /
                        static_cast<double>(std::max<std::int64_t>(1, end_ - begin_));
-  const bool early = share <= 0.1;
+  const bool early = share <= 0.1 || !has_last_;
   if (early) early_peak_ = std::max(early_peak_, flip_rate);
-  rises_ = !early && has_last_ && flip_rate > last_ ? rises_ + 1 : 0;
+  rises_ = !early && flip_rate > last_ ? rises_ + 1 : 0;
   last_ = flip_rate;
   has_last_ = true;
   if (!told_explosion_ && rises_ >= 3 && flip_rate > 2.0 * early_peak_) {

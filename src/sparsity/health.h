@@ -42,7 +42,7 @@ struct HealthSample {
 
 // Watches the flip rate over one phase.
 //   explosion  behind the first tenth of the phase, three samples each above the one before, and the
-//              last above twice the highest of that tenth
+//              last above twice the highest of that tenth; the first sample counts as one of it
 //   collapse   no flips at all before half of the phase
 // Each is told once per phase.
 class FlipAlarm {

@@ -16,6 +16,7 @@ bool PhaseClock::advance_to(std::int64_t step) {
   if (index_ < 0) index_ = 0;
   while (index_ + 1 < num_phases() && step >= end()) {
     begin_ = end();
+    early_end_ = -1;
     ++index_;
   }
   return index_ != before;
@@ -24,7 +25,7 @@ bool PhaseClock::advance_to(std::int64_t step) {
 void PhaseClock::end_early(std::int64_t step) {
   if (index_ + 1 >= num_phases()) return;
   // The next phase is entered by the next advance_to().
-  ends_[static_cast<std::size_t>(index_)] = step;
+  ends_[static_cast<std::size_t>(index_)] = early_end_ = step;
 }
 
 std::int64_t PhaseClock::phase_at(std::int64_t step) const {
@@ -38,14 +39,15 @@ std::int64_t PhaseClock::begin_of(std::int64_t phase) const {
   return phase > 0 ? end_of(phase - 1) : 0;
 }
 
-void PhaseClock::restore(std::int64_t index, std::int64_t begin, std::int64_t end) {
+void PhaseClock::restore(std::int64_t index, std::int64_t begin, std::int64_t early_end) {
   require(index >= -1 && index < num_phases(), "phase {} is not one of the recipe's {}", index,
           num_phases());
   index_ = index;
   begin_ = begin;
+  early_end_ = early_end;
   // A phase that ended early: its successor began before its configured end.
   if (index > 0) ends_[static_cast<std::size_t>(index - 1)] = begin;
-  if (index >= 0) ends_[static_cast<std::size_t>(index)] = end;
+  if (index >= 0 && early_end >= 0) ends_[static_cast<std::size_t>(index)] = early_end;
 }
 
 }  // namespace twill

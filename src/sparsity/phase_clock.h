@@ -27,13 +27,16 @@ class PhaseClock {
   std::int64_t begin_of(std::int64_t phase) const;
   std::int64_t end_of(std::int64_t phase) const { return ends_[static_cast<std::size_t>(phase)]; }
 
-  // What begin(), index() and end() were: an end may have been moved.
-  void restore(std::int64_t index, std::int64_t begin, std::int64_t end);
+  // Where end_early() has put the end of the current phase; -1: nowhere.
+  std::int64_t early_end() const { return early_end_; }
+  // What index(), begin() and early_end() were. Other ends follow the run's length of now.
+  void restore(std::int64_t index, std::int64_t begin, std::int64_t early_end);
 
  private:
   std::vector<std::int64_t> ends_;
   std::int64_t index_ = -1;  // before the first step
   std::int64_t begin_ = 0;
+  std::int64_t early_end_ = -1;
 };
 
 }  // namespace twill

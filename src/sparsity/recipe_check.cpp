@@ -29,6 +29,10 @@ std::optional<double> fraction(const std::string& text) {
   return *above / *below;
 }
 
+std::string list_text(const std::vector<std::string>& words) {
+  return fmt::format("[\"{}\"]", fmt::join(words, "\", \""));
+}
+
 std::string place(std::size_t index) { return fmt::format("recipe.phase.{}", index); }
 
 void check_weights(const PhaseConfig& phase, const std::string& at) {
@@ -46,6 +50,10 @@ void check_weights(const PhaseConfig& phase, const std::string& at) {
       "{}: decay.on = \"{}\" pulls on pruned weights, but weights.pattern = \"{}\" has none; set "
       "decay.on = \"none\"",
       at, phase.decay.on, weights.pattern);
+  require(
+      phase.decay.on != "none" || phase.decay.lambda == 0.0,
+      "{}: decay.lambda = {} does nothing while decay.on = \"none\"; set decay.on = \"gradients\"",
+      at, phase.decay.lambda);
   require(!(weights.pattern == "V:2:M" && weights.m % 4 != 0),
           "{}: weights.m = {} must be a multiple of 4", at, weights.m);
 }
@@ -72,6 +80,8 @@ void check_activations(const PhaseConfig& phase, const std::string& at) {
       "{}: activations.clusters needs activations.pattern = \"V:2:M\" with m a multiple of 4 above "
       "4, got \"{}\" with m = {}",
       at, part.pattern, part.m);
+  require(!(part.pattern == "V:2:M" || part.transposed == "V:2:M") || part.m % 4 == 0,
+          "{}: activations.m = {} must be a multiple of 4", at, part.m);
   require(
       !part.is_dense() || (part.transposed == "none" && part.dense_share == 0.0),
       "{}: activations.transposed and dense_share belong to a selection, but activations.pattern "
@@ -84,29 +94,35 @@ void check_activations(const PhaseConfig& phase, const std::string& at) {
           at, phase.wgrad.estimator, part.pattern);
 }
 
-// A phase that takes its first stair at once is to arrive: an update must fall on its last stair.
-void check_arrival(const PhaseConfig& phase, const std::string& at, std::int64_t begin,
-                   std::int64_t end, std::int64_t steps) {
-  const TopologyPart& part = phase.topology;
-  if (!phase.weights.is_topology() || part.first_stair != "at-start") return;
-  const std::int64_t interval = part.interval_in(steps), length = end - begin;
-  const std::int64_t stairs =
-      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / interval);
-  const std::int64_t last_stair = begin + ((stairs - 1) * length + stairs - 1) / stairs;
-  const std::int64_t last_update = (std::min(end, steps) - 1) / interval * interval;
-  require(
-      last_update >= last_stair,
-      "{}: topology never arrives at density_end = {}: its last stair begins at step {}, but the "
-      "last update is at step {}; lower topology.interval (now {}) or topology.stairs, or train "
-      "longer",
-      at, part.end(), last_stair, last_update, interval);
-}
-
 void check_topology(const PhaseConfig& phase, const std::string& at) {
+  const bool says = phase.topology.density != 1.0 || phase.topology.density_end >= 0.0;
+  require(phase.weights.is_topology() || !says,
+          "{}: topology.density is for weights.projection = \"topology\", got \"{}\"", at,
+          phase.weights.projection);
   if (!phase.weights.is_topology()) return;
   require(phase.topology.density > 0.0 && phase.topology.end() > 0.0,
           "{}: topology.density must be above 0, got {} and {}", at, phase.topology.density,
           phase.topology.end());
+}
+
+// What a phase asks of the one before or behind it.
+void check_neighbours(const RecipeConfig& recipe, std::size_t index) {
+  const PhaseConfig& phase = recipe.phase[index];
+  const std::string at = place(index);
+  require(index > 0 || phase.optimizer.second_moment == "adaptive",
+          "{}: optimizer.second_moment = \"frozen\" has nothing to freeze in the first phase", at);
+  require(index + 1 < recipe.phase.size() || phase.early_end.when == "never",
+          "{}: early_end.when = \"{}\" in the last phase: no phase follows it", at,
+          phase.early_end.when);
+  if (index == 0) return;
+  const PhaseConfig& before = recipe.phase[index - 1];
+  if (!phase.weights.is_topology() || !before.weights.is_topology()) return;
+  const auto& layers = phase.layers.empty() ? recipe.layers : phase.layers;
+  const auto& layers_before = before.layers.empty() ? recipe.layers : before.layers;
+  require(layers == layers_before,
+          "{}: layers = {} continues the kept topology of {}, which has layers = {}: one topology "
+          "has one set of layers",
+          at, list_text(layers), place(index - 1), list_text(layers_before));
 }
 
 void check_parts(const RecipeConfig& recipe, std::size_t index) {
@@ -116,8 +132,7 @@ void check_parts(const RecipeConfig& recipe, std::size_t index) {
   check_wgrad(phase, at);
   check_activations(phase, at);
   check_topology(phase, at);
-  require(index > 0 || phase.optimizer.second_moment == "adaptive",
-          "{}: optimizer.second_moment = \"frozen\" has nothing to freeze in the first phase", at);
+  check_neighbours(recipe, index);
 }
 
 }  // namespace
@@ -149,7 +164,6 @@ void validate(const RecipeConfig& recipe, const RunLength& length) {
         "may not overlap or be empty; this run has {} steps",
         place(i), until, end, before, length.steps);
     check_parts(recipe, i);
-    check_arrival(recipe.phase[i], place(i), before, end, length.steps);
     before = end;
   }
   require(recipe.phase.empty() || before >= length.steps,

@@ -50,6 +50,12 @@ double TopologySteering::density_at(std::int64_t step) const {
          (part.end() - part.density) * static_cast<double>(stair) / static_cast<double>(stairs);
 }
 
+double TopologySteering::density_of_update(std::int64_t step) const {
+  const std::int64_t last = clock_.end_of(clock_.phase_at(step)) - 1;
+  const std::int64_t next = step + phase_at(step).topology.interval_in(num_steps_);
+  return density_at(std::min(next - 1, std::max(step, last)));
+}
+
 double TopologySteering::churn_at(std::int64_t step) const {
   const TopologyPart& part = phase_at(step).topology;
   const std::int64_t index = clock_.phase_at(step);
@@ -81,6 +87,7 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
   const TopologyPart& part = phase_at(step).topology;
   const double density = density_at(step);
   const std::vector<std::int64_t> wanted = targets(layers, density, part);
+  density_ = density;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     SparseLayer& layer = *layers[i];
     const auto bytes = static_cast<std::size_t>(layer.num_weights());
@@ -104,21 +111,12 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
 
 bool TopologySteering::updates_after(std::int64_t step) const {
   const std::int64_t next = step + 1;
-  const PhaseConfig& phase = phase_at(step);
-  if (!phase.weights.is_topology()) return false;
-  if (next % phase.topology.interval_in(num_steps_) != 0 || next >= num_steps_) return false;
-  if (!phase_at(next).weights.is_topology()) return false;
-  const double now = density_in_force(step);
+  if (next >= num_steps_ || !phase_at(step).weights.is_topology()) return false;
+  const PhaseConfig& phase = phase_at(next);
+  if (!phase.weights.is_topology() || next % phase.topology.interval_in(num_steps_) != 0)
+    return false;
   // Of a whole matrix nothing is left to exchange: once dense again, training is plain.
-  return density_at(next) != now || (now < 1.0 && phase.topology.churn > 0.0);
-}
-
-double TopologySteering::density_in_force(std::int64_t step) const {
-  std::int64_t first = clock_.phase_at(step);
-  while (first > 0 && recipe_.phase[static_cast<std::size_t>(first - 1)].weights.is_topology())
-    --first;
-  const std::int64_t interval = phase_at(step).topology.interval_in(num_steps_);
-  return density_at(std::max(clock_.begin_of(first), step / interval * interval));
+  return density_of_update(next) != density_ || (density_ < 1.0 && phase.topology.churn > 0.0);
 }
 
 void TopologySteering::update(const Context& context, const std::vector<SparseLayer*>& layers,
@@ -126,7 +124,8 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
   const std::int64_t next = step + 1;
   const PhaseConfig& phase = phase_at(next);
   const TopologyPart& part = phase.topology;
-  const std::vector<std::int64_t> wanted = targets(layers, density_at(next), part);
+  density_ = density_of_update(next);
+  const std::vector<std::int64_t> wanted = targets(layers, density_, part);
   for (std::size_t i = 0; i < layers.size(); ++i) {
     SparseLayer& layer = *layers[i];
     const UpdateCounts counts =

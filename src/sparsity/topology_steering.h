@@ -26,6 +26,12 @@ class TopologySteering {
 
   // The density that the schedule asks for at `step`; 1 where its phase keeps no topology.
   double density_at(std::int64_t step) const;
+  // The density that an update in front of `step` aims at: a stair before the next update is taken
+  // by this one, so that the last one is never missed.
+  double density_of_update(std::int64_t step) const;
+  // What the last update (or the start) has left.
+  double density() const { return density_; }
+  void restore(double density) { density_ = density; }
   // Share of the kept weights that an update at `step` replaces.
   double churn_at(std::int64_t step) const;
 
@@ -42,8 +48,6 @@ class TopologySteering {
   static std::int64_t num_active(const SparseLayer& layer);
 
  private:
-  // What the topology of `step` was made for: the schedule at its last update, or at its start.
-  double density_in_force(std::int64_t step) const;
   const PhaseConfig& phase_at(std::int64_t step) const;
   std::vector<std::int64_t> targets(const std::vector<SparseLayer*>& layers, double density,
                                     const TopologyPart& part) const;
@@ -52,6 +56,7 @@ class TopologySteering {
   const PhaseClock& clock_;
   std::int64_t num_steps_;
   std::uint64_t seed_;
+  double density_ = 1.0;
 };
 
 }  // namespace twill

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <filesystem>
 #include <string_view>
 
 #include "base/require.h"
@@ -135,6 +136,8 @@ RunConfig read_run_config(const std::string& file, const std::vector<std::string
   const bool known = find_recipe(recipe).has_value() || is_recipe_file(recipe);
   if (known) config.recipe = read_recipe(recipe);
   const std::string name = config.recipe.name;
+  // A list of phases stands for itself: nothing of the named recipe's is left under it.
+  if (document.has_list("recipe.phase")) config.recipe.phase.clear();
   read(document, config);
   // A recipe of a file keeps its own name: the file may be gone when the run is resumed.
   if (known) config.recipe.name = name;
@@ -145,7 +148,10 @@ RunConfig read_run_config(const std::string& file, const std::vector<std::string
 RecipeConfig read_recipe(const std::string& name) {
   RecipeConfig recipe;
   if (is_recipe_file(name)) {
+    recipe.name = std::filesystem::path(name).stem().string();
     read(TomlDocument::parse_file(name), recipe);
+    // With a phase of its own the run is complete without the file.
+    if (recipe.phase.empty()) recipe.phase.emplace_back();
     return recipe;
   }
   const auto text = find_recipe(name);

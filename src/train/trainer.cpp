@@ -93,6 +93,11 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   return result;
 }
 
+void Trainer::take_back(const Progress& before) {
+  progress_ = before;
+  sparsity_.uncount_step();
+}
+
 void Trainer::change_weights(StepResult& result, std::int64_t step) {
   if (sparsity_.updates_topology(step)) {
     result.topology_update = true;
@@ -100,7 +105,7 @@ void Trainer::change_weights(StepResult& result, std::int64_t step) {
       const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
       return Moments{slot.m, slot.v};
     });
-    if (sparsity_.skips_optimizer(step)) return sparsity_.after_update(context_, step);
+    if (sparsity_.skips_optimizer()) return sparsity_.after_update(context_, step);
     result.grad_norm = optimizer_.gradient_norm(context_);
   }
   const double scale = optimizer_.clip_scale(result.grad_norm);

@@ -60,6 +60,9 @@ class Trainer {
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
   std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
 
+  // A step whose update was not applied will be done again: `before` is where it began.
+  void take_back(const Progress& before);
+
   // Mean loss over the validation windows, of the model as it would leave the house now: projected
   // weights, but every activation and causal attention.
   double evaluate();

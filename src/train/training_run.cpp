@@ -267,7 +267,7 @@ class Run {
 
   // The update was not applied, so the state in front of this step is intact: save that.
   [[noreturn]] void stop_at(const Progress& before, const StepResult& result) {
-    trainer_->progress() = before;
+    trainer_->take_back(before);
     if (saved_step_ != before.step) save();
     fail(
         "step {}: the {} is not finite; the state before it is saved in {}; lower optimizer.lr in "
