@@ -26,6 +26,7 @@ ActivationSelection::ActivationSelection(Builder& builder, FfnSeam& seam) : seam
   builder.sparsity_state(seam.transposed_mass, DType::kF64, {6});
   builder.sparsity_state(mask_, DType::kU8, shape);
   builder.sparsity_state(order_, DType::kI32, {tokens});
+  builder.sparsity_state(dealt_, DType::kI32, {tokens});
   builder.scratch("ffn.scores", scores_, {tokens, kMaxClusters});
   builder.scratch_of("ffn.transposed_mask", transposed_mask_, DType::kU8, shape);
   builder.scratch("ffn.selected", selected_, shape);
@@ -53,7 +54,11 @@ ConstView ActivationSelection::token_order(const Pass& pass, ConstView x, ConstV
     cluster_energy(pass.context, {.a = a, .cluster = seam_.clusters, .score = scores});
   }
   const View order = order_.slice(0, pass.tokens());
-  route_tokens(pass.context, {.score = scores, .order = order});
+  const bool deals = seam_.transposed_m > 0;
+  route_tokens(pass.context, {.score = scores,
+                              .order = order,
+                              .dealt = deals ? dealt_.slice(0, pass.tokens()) : View(),
+                              .deal_window = deals ? seam_.transposed_m : 4});
   return order;
 }
 
@@ -87,7 +92,7 @@ ConstView ActivationSelection::for_wgrad(const Pass& pass, ConstView a, bool is_
   const bool routed = seam_.order == TokenOrder::kCentroid || seam_.order == TokenOrder::kEnergy;
   const bool fixed = seam_.order == TokenOrder::kFixed && seam_.fixed_order &&
                      seam_.fixed_order.num_elements() == pass.tokens();
-  const ConstView order = routed  ? ConstView(order_.slice(0, pass.tokens()))
+  const ConstView order = routed  ? ConstView(dealt_.slice(0, pass.tokens()))
                           : fixed ? seam_.fixed_order
                                   : ConstView();
   venom_select(

@@ -6,7 +6,9 @@
 //   wgrad     Ah and dZ are selected once more along tokens, each by its own magnitudes and only
 //             inside the forward mask
 //
-// The order of tokens never moves a row: it only decides which rows share a block.
+// The order of tokens never moves a row: it only decides which rows share a block. Routed tokens of
+// one cluster stand together in forward, where a block shares its columns, and apart in wgrad, where
+// the rows of a window compete.
 #pragma once
 
 #include "nn/builder.h"
@@ -38,7 +40,8 @@ class ActivationSelection {
 
   FfnSeam& seam_;
   View mask_;             // (tokens, hidden) u8, kept for the backward pass
-  View order_;            // (tokens) i32, likewise
+  View order_;            // (tokens) i32: beside each other in blocks of forward
+  View dealt_;            // (tokens) i32: routed tokens in windows of wgrad; kept as the mask is
   View scores_;           // (tokens, clusters)
   View transposed_mask_;  // (tokens, hidden) u8
   View selected_;         // (tokens, hidden)

@@ -28,9 +28,15 @@ void validate(const RouteTokensArgs& args) {
   require(args.order || score[0] == 0, "[route_tokens] order is missing");
   require_dtype("route_tokens", {"order", args.order}, DType::kI32);
   require_shape("route_tokens", {"order", args.order}, {score[0]});
-  if (!args.route) return;
-  require_dtype("route_tokens", {"route", args.route}, DType::kI32);
-  require_shape("route_tokens", {"route", args.route}, {score[0]});
+  for (const NamedView& optional :
+       {NamedView{"route", args.route}, NamedView{"dealt", args.dealt}}) {
+    if (!optional.view) continue;
+    require_dtype("route_tokens", optional, DType::kI32);
+    require_shape("route_tokens", optional, {score[0]});
+  }
+  require(args.deal_window >= 4 && args.deal_window % 4 == 0,
+          "[route_tokens] deal_window must be a multiple of 4, 4 or more, got {}",
+          args.deal_window);
 }
 
 void cluster_energy(const Context& context, const ClusterEnergyArgs& args) {

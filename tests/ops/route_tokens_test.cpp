@@ -31,15 +31,21 @@ struct RouteProblem {
   std::int64_t T, E;
   Values score;
   bool wants_route = true;
+  std::int64_t deal_window = 0;  // 0: no dealt tokens
 
   Outputs run(const Setup& setup) const {
     const Buffer score_in = setup.buffer(score);
     const Buffer order(Values(static_cast<std::size_t>(T), -7.0), DType::kI32, setup.offset);
     const Buffer route(Values(static_cast<std::size_t>(wants_route ? T : 0), -7.0), DType::kI32);
+    const bool deals = deal_window > 0;
+    const Buffer dealt(Values(static_cast<std::size_t>(deals ? T : 0), -7.0), DType::kI32,
+                       setup.offset);
     route_tokens(Context(*setup.table, setup.threads), {.score = score_in.view({T, E}),
                                                         .order = order.view({T}),
-                                                        .route = optional_view(route, {T})});
-    return {{"order", order.values()}, {"route", route.values()}};
+                                                        .route = optional_view(route, {T}),
+                                                        .dealt = optional_view(dealt, {T}),
+                                                        .deal_window = deals ? deal_window : 4});
+    return {{"order", order.values()}, {"route", route.values()}, {"dealt", dealt.values()}};
   }
 };
 
@@ -66,8 +72,11 @@ testing::AssertionResult check_route_tokens(const Setup& setup) {
       for (std::size_t i = 0; i < problem.score.size(); i += 7) problem.score[i] = kInf;
       for (std::size_t i = 0; i < problem.score.size(); i += 5) problem.score[i] = -kInf;
       problem.wants_route = T % 2 == 1;
-      if (auto result = judge_exact(setup, problem); !result)
-        return result << fmt::format(" for T {}, E {}", T, E);
+      for (const std::int64_t window : {0, 4, 8, 12, 64}) {
+        problem.deal_window = window;
+        if (auto result = judge_exact(setup, problem); !result)
+          return result << fmt::format(" for T {}, E {}, window {}", T, E, window);
+      }
     }
   return testing::AssertionSuccess();
 }
@@ -85,6 +94,19 @@ TEST_P(RouteTokens, SortsByHand) {
   const Outputs out = problem.run(GetParam());
   EXPECT_EQ(out[0].values, (Values{1, 3, 4, 0, 2}));
   EXPECT_EQ(out[1].values, (Values{1, 0, 1, 0, 0}));
+}
+
+// Tokens already sorted, so that a number is a place in the order.
+TEST_P(RouteTokens, DealsByHand) {
+  RouteProblem problem{19, 1, Values(19)};
+  problem.deal_window = 8;  // strata 0 … 8 and 9 … 18: two windows of four tokens of each
+  EXPECT_EQ(problem.run(GetParam())[2].values,
+            (Values{0, 1, 2, 3, 9, 10, 11, 12, 4, 5, 6, 7, 13, 14, 15, 16, 8, 17, 18}));
+  problem.deal_window = 4;  // strata from 0, 4, 9 and 14: four windows of one token of each
+  EXPECT_EQ(problem.run(GetParam())[2].values,
+            (Values{0, 4, 9, 14, 1, 5, 10, 15, 2, 6, 11, 16, 3, 7, 12, 17, 8, 13, 18}));
+  problem.deal_window = 20;  // five strata of three or four tokens: no whole window
+  EXPECT_EQ(problem.run(GetParam())[2].values, problem.run(GetParam())[0].values);
 }
 
 TEST_P(RouteTokens, SumsByHand) {
@@ -120,6 +142,17 @@ TEST(RouteTokensErrors, NameTheProblem) {
         args.route = order.view({1, 3});
       },
       "[route_tokens] route must have shape (3), got (1, 3)");
+  refuse([&](auto& args) { args.dealt = score.view({6}); },
+         "[route_tokens] dealt must be i32, got f32");
+  refuse(
+      [&](auto& args) {
+        args.dealt = order.view({1, 3});
+      },
+      "[route_tokens] dealt must have shape (3), got (1, 3)");
+  for (const std::int64_t window : {0, 6, -4})
+    refuse([&](auto& args) { args.deal_window = window; },
+           fmt::format("[route_tokens] deal_window must be a multiple of 4, 4 or more, got {}",
+                       window));
   const View pretended(score.view({6}).bytes(), DType::kF32, {std::int64_t{1} << 31, 1});
   refuse([&](auto& args) { args.score = pretended; },
          "[route_tokens] score must have at most 2^31 - 1 rows, got 2147483648");

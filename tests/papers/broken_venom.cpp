@@ -9,6 +9,7 @@
 #include "ops/route_tokens.h"
 #include "ops/venom.h"
 #include "papers/broken.h"
+#include "papers/spoil.h"
 
 namespace twill {
 namespace {
@@ -106,6 +107,14 @@ void flawed_route_tokens(const RouteTokensArgs& args, const Device&, Queue&) {
   }
 }
 
+// Tokens of a cluster stay together.
+void undealt(const RouteTokensArgs& args, const auto& run) {
+  run(args);
+  if (args.dealt)
+    std::copy_n(args.order.as<std::int32_t>(), args.order.num_elements(),
+                args.dealt.as<std::int32_t>());
+}
+
 // Leaves the last neuron out.
 void flawed_cluster_energy(const ClusterEnergyArgs& args, const Device&, Queue&) {
   const std::int64_t T = args.a.shape()[0], F = args.a.shape()[1], E = args.score.shape()[1];
@@ -141,6 +150,9 @@ const RegisterBreakage kVenom[] = {
      replace<&KernelTable::route_tokens, flawed_route_tokens<false, true>>},
     {"route_tokens.unstable", "Venom_V9.*",
      replace<&KernelTable::route_tokens, flawed_route_tokens<true, false>>},
+    {"route_tokens.undealt", "Venom_V9.*",
+     spoil<&KernelTable::route_tokens,
+           [](const auto& args, const auto& run) { undealt(args, run); }>},
     {"cluster_energy.last", "Venom_V9.*",
      replace<&KernelTable::cluster_energy, flawed_cluster_energy>},
     {"attention.pattern_ignored", kPatterns, change<&KernelTable::attention_forward, no_pattern>},

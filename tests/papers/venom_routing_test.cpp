@@ -149,6 +149,29 @@ TEST_F(Venom_V9, RoutedBlocksKeepMore) {
   }
 }
 
+// 3.4: along tokens a cluster's neurons are alive in its own tokens, so a window of M = 4 E tokens
+// wants four tokens of every cluster: then no column of a window loses more than 2 of 4.
+TEST_F(Venom_V9, DealtWindowsHoldFourTokensOfEveryCluster) {
+  const std::int64_t T = 96, E = 4, M = 4 * E;
+  std::vector<float> score(static_cast<std::size_t>(T * E));
+  for (std::int64_t t = 0; t < T; ++t)  // all clusters of one size, in no simple order
+    for (std::int64_t e = 0; e < E; ++e) score[t * E + e] = (t / 4 + t) % E == e ? 1.0f : 0.0f;
+  for (const KernelTable* table : paper_tables()) {
+    Indices order(T), route(T), dealt(T);
+    route_tokens(Context(*table, 1), {.score = view_of(score.data(), {T, E}),
+                                      .order = view_of(order.data(), {T}),
+                                      .route = view_of(route.data(), {T}),
+                                      .dealt = view_of(dealt.data(), {T}),
+                                      .deal_window = M});
+    EXPECT_EQ(std::set<std::int32_t>(dealt.begin(), dealt.end()).size(), 96u) << table->name;
+    for (std::int64_t p = 0; p < T; p += M) {
+      std::vector<int> members(static_cast<std::size_t>(E));
+      for (std::int64_t k = p; k < p + M; ++k) ++members[route[dealt[k]]];
+      EXPECT_EQ(members, std::vector<int>(static_cast<std::size_t>(E), 4)) << table->name << p;
+    }
+  }
+}
+
 // y = D relu(U x)²
 std::vector<double> ffn(const std::vector<float>& x, const std::vector<float>& u,
                         const std::vector<float>& down, std::size_t d, std::size_t f) {

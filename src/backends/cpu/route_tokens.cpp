@@ -4,7 +4,8 @@
 // cluster_energy: a token is one task's work from its first neuron to its last, so the order of the
 // additions is the contract's. An addition into memory waits for the one before it when neighbours
 // share a cluster: tokens are taken four at a time, to have four such chains. Not measured.
-// route_tokens: a counting sort, stable by construction.
+// route_tokens: a counting sort, stable by construction; each stratum then puts its tokens where the
+// windows want them.
 #include "ops/route_tokens.h"
 
 #include <algorithm>
@@ -46,6 +47,18 @@ std::int32_t best_column(const float* score, std::int64_t E) {
   return static_cast<std::int32_t>(best);
 }
 
+void deal(const std::int32_t* order, std::int64_t T, std::int64_t m, std::int32_t* dealt) {
+  const std::int64_t S = m == 4 ? 4 : m / 4, c = m / S;
+  const std::int64_t num_dealt = T / S / c * c;  // of each stratum
+  std::int32_t* rest = dealt + num_dealt * S;
+  for (std::int64_t s = 0; s < S; ++s) {
+    const std::int64_t begin = s * T / S, end = (s + 1) * T / S;
+    for (std::int64_t k = 0; k < num_dealt; ++k)
+      dealt[k / c * m + s * c + k % c] = order[begin + k];
+    rest = std::copy(order + begin + num_dealt, order + end, rest);
+  }
+}
+
 }  // namespace
 
 void cluster_energy(const ClusterEnergyArgs& args, const Device&, Queue& queue) {
@@ -79,6 +92,7 @@ void route_tokens(const RouteTokensArgs& args, const Device&, Queue&) {
     order[next[route]++] = static_cast<std::int32_t>(t);
   }
   if (args.route) std::copy(routes.begin(), routes.end(), args.route.as<std::int32_t>());
+  if (args.dealt) deal(order, T, args.deal_window, args.dealt.as<std::int32_t>());
 }
 
 }  // namespace twill::cpu

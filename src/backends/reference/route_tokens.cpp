@@ -35,6 +35,24 @@ std::int32_t best_column(const T* score, std::int64_t E) {
   return static_cast<std::int32_t>(best);
 }
 
+// Window by window as the contract says it, then what nobody took.
+std::vector<std::int32_t> deal(const std::vector<std::int32_t>& order, std::int64_t m) {
+  const auto T = static_cast<std::int64_t>(order.size());
+  const std::int64_t S = m == 4 ? 4 : m / 4, c = m / S;
+  std::vector<std::int32_t> dealt;
+  std::vector<bool> taken(order.size());
+  for (std::int64_t w = 0; w < T / S / c; ++w)
+    for (std::int64_t s = 0; s < S; ++s)
+      for (std::int64_t k = w * c; k < w * c + c; ++k) {
+        const auto at = static_cast<std::size_t>(s * T / S + k);
+        dealt.push_back(order[at]);
+        taken[at] = true;
+      }
+  for (std::size_t at = 0; at < order.size(); ++at)
+    if (!taken[at]) dealt.push_back(order[at]);
+  return dealt;
+}
+
 template <class T>
 void route(const RouteTokensArgs& args) {
   const std::int64_t num_tokens = args.score.shape()[0], E = args.score.shape()[1];
@@ -47,6 +65,9 @@ void route(const RouteTokensArgs& args) {
   });
   std::copy(order.begin(), order.end(), args.order.as<std::int32_t>());
   if (args.route) std::copy(routes.begin(), routes.end(), args.route.as<std::int32_t>());
+  if (!args.dealt) return;
+  const std::vector<std::int32_t> dealt = deal(order, args.deal_window);
+  std::copy(dealt.begin(), dealt.end(), args.dealt.as<std::int32_t>());
 }
 
 }  // namespace
