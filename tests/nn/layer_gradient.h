@@ -30,8 +30,20 @@ class LayerBench {
  public:
   static constexpr std::int64_t kBatch = 2, kTime = 3;
 
-  LayerBench(std::int64_t in_width, std::int64_t out_width)
-      : x(DType::kF64, {kBatch * kTime, in_width}),
+  struct Options {
+    const KernelTable* table = &reference_table();  // one that runs f64
+    bool selects_activations = false;
+  };
+
+  LayerBench(std::int64_t in_width, std::int64_t out_width) : LayerBench(in_width, out_width, {}) {}
+  LayerBench(std::int64_t in_width, std::int64_t out_width, const Options& options)
+      : context(*options.table, 1),
+        builder(context, {.dtype = DType::kF64,
+                          .training = true,
+                          .max_batch = kBatch,
+                          .max_time = kTime,
+                          .selects_activations = options.selects_activations}),
+        x(DType::kF64, {kBatch * kTime, in_width}),
         out(DType::kF64, {kBatch * kTime, out_width}),
         dx(DType::kF64, {kBatch * kTime, in_width}),
         dout(DType::kF64, {kBatch * kTime, out_width}) {}
@@ -64,9 +76,8 @@ class LayerBench {
                                   values_of(parameter.value), values_of(parameter.gradient)));
   }
 
-  Context context{reference_table(), 1};
-  Builder builder{context,
-                  {.dtype = DType::kF64, .training = true, .max_batch = kBatch, .max_time = kTime}};
+  Context context;
+  Builder builder;
   Random random;
   Tensor x, out, dx, dout;
 };
