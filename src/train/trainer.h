@@ -75,6 +75,7 @@ class Trainer {
   const Context& context() const { return context_; }
   Builder& builder() { return builder_; }
   const Builder& builder() const { return builder_; }
+  Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
   Decoder& model() { return model_; }
   SparsityEngine& sparsity() { return sparsity_; }
