@@ -30,6 +30,9 @@ struct CommandLine {
   ExportCommand export_model;
   ImportCommand import_model;
   VerifyCommand verify;
+  RecipesCommand recipes;
+  TuneDecayCommand tune_decay;
+  ProbeDescentCommand probe_descent;
   bool config_help = false;
 };
 
@@ -230,6 +233,43 @@ void describe_exchange(CommandLine& line) {
   add_runs_dir(*verify, line.verify.runs_dir);
 }
 
+void describe_sparsity(CommandLine& line) {
+  CLI::App* recipes =
+      add_command(line.app, "recipes", "methods of sparsity: all, or one explained");
+  recipes->add_option("NAME", line.recipes.name, "a recipe, or a TOML file");
+
+  CLI::App* tuning = add_group(line, "tune", "find a setting by short runs");
+  CLI::App* decay = add_command(
+      *tuning, "decay", "strength of masked decay, by flip rates: [CONFIG.toml] [key=value ...]");
+  add_words(*decay, line.tune_decay.words);
+  decay
+      ->add_option("--steps", line.tune_decay.steps,
+                   "steps of each run; 0: the schedule's warm-up, at least 80")
+      ->check(at_least(0))
+      ->capture_default_str();
+  decay->add_option("--lambdas", line.tune_decay.lambdas, "strengths to try, with commas")
+      ->delimiter(',')
+      ->check(CLI::NonNegativeNumber)
+      ->allow_extra_args(false);
+  decay->add_option("--out", line.tune_decay.out, "folder that keeps the results of finished runs");
+  decay->add_option("--json", line.tune_decay.json, "also write the table to this file");
+
+  CLI::App* probing = add_group(line, "probe", "examine a run");
+  CLI::App* descent =
+      add_command(*probing, "descent", "predicted against actual change of the loss");
+  ProbeDescentCommand& probe = line.probe_descent;
+  descent->add_option("RUN", probe.run, "a run (name or path), or one of its checkpoints")
+      ->required();
+  descent->add_option("--steps", probe.steps, "training steps to examine")
+      ->check(at_least(1))
+      ->capture_default_str();
+  descent->add_option("--pattern", probe.pattern, "hard mask to probe with, also of a dense run")
+      ->check(CLI::IsMember({"2:4", "2:4-transposable"}));
+  descent->add_option("--json", probe.json, "also write every step to this file");
+  add_threads(*descent, probe.threads);
+  add_runs_dir(*descent, probe.runs_dir);
+}
+
 void describe(CommandLine& line) {
   line.app.set_version_flag("--version", std::string("twill ") + kVersion);
   line.app.require_subcommand(0, 1);
@@ -239,6 +279,7 @@ void describe(CommandLine& line) {
   describe_text(line);
   describe_data(line);
   describe_exchange(line);
+  describe_sparsity(line);
   add_command(line.app, "info", "version, backends, CPU features, libraries");
 }
 
@@ -286,6 +327,9 @@ int dispatch(CommandLine& line) {
   if (name == "export") return run_export(line.export_model);
   if (name == "import") return run_import(line.import_model);
   if (name == "verify") return run_verify(line.verify);
+  if (name == "recipes") return run_recipes(line.recipes);
+  if (name == "tune decay") return run_tune_decay(line.tune_decay);
+  if (name == "probe descent") return run_probe_descent(line.probe_descent);
   fmt::print("{}", command.help());  // twill, or a group, without a command
   return kDone;
 }

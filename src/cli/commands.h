@@ -127,4 +127,28 @@ struct VerifyCommand {
 };
 int run_verify(const VerifyCommand& command);
 
+struct RecipesCommand {
+  std::string name;  // may be empty: all of them
+};
+int run_recipes(const RecipesCommand& command);
+
+struct TuneDecayCommand {
+  std::vector<std::string> words;  // [CONFIG.toml] [key=value …]
+  std::int64_t steps = 0;          // of each run; 0: the warm-up, at least 80
+  std::vector<double> lambdas;     // empty: the usual grid
+  std::string out;                 // folder of the results; empty: one in run.dir
+  std::string json;                // file to write, may be empty
+};
+int run_tune_decay(const TuneDecayCommand& command);
+
+struct ProbeDescentCommand {
+  std::string run;
+  std::int64_t steps = 20;
+  std::string pattern;  // of the hard projection; empty: the recipe's
+  std::string json;     // file to write, may be empty
+  std::int64_t threads = 0;
+  std::string runs_dir = "runs";
+};
+int run_probe_descent(const ProbeDescentCommand& command);
+
 }  // namespace twill::cli

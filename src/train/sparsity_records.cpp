@@ -32,6 +32,14 @@ std::string pattern_text(const std::string& pattern, std::int64_t v, std::int64_
   return pattern == "V:2:M" ? fmt::format("{}:2:{}", v, m) : pattern;
 }
 
+std::string topology_text(const TopologyPart& part) {
+  std::string text = fmt::format("topology of density {}", part.density);
+  const bool constant = part.end() == part.density;
+  if (!constant) text += fmt::format(" to {}", part.end());
+  if (constant && part.churn == 0.0) return text + " that stays";
+  return text + fmt::format(", moved every {} steps", part.interval);
+}
+
 std::string weights_text(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   if (part.is_dense()) return {};
@@ -40,6 +48,7 @@ std::string weights_text(const PhaseConfig& phase) {
         "topology of density {} to {}, {}", phase.topology.density, phase.topology.end(),
         phase.topology.interval > 0 ? fmt::format("moved every {} steps", phase.topology.interval)
                                     : "moved 120 times a run");
+  if (part.is_topology()) return topology_text(phase.topology);
   std::string text = pattern_text(part.pattern, part.v, part.m) + " weights";
   if (part.is_soft()) return text + ", soft threshold";
   return part.refresh == 1 ? text : text + fmt::format(", new masks every {} steps", part.refresh);
