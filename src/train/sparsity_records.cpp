@@ -33,21 +33,18 @@ std::string pattern_text(const std::string& pattern, std::int64_t v, std::int64_
 }
 
 std::string topology_text(const TopologyPart& part) {
-  std::string text = fmt::format("topology of density {}", part.density);
-  const bool constant = part.end() == part.density;
-  if (!constant) text += fmt::format(" to {}", part.end());
-  if (constant && part.churn == 0.0) return text + " that stays";
-  return text + fmt::format(", moved every {} steps", part.interval);
+  const std::string density = part.end() == part.density
+                                  ? fmt::format("{}", part.density)
+                                  : fmt::format("{} to {}", part.density, part.end());
+  const std::string moves = part.churn == 0.0 && part.end() == part.density ? "never moved"
+                            : part.interval > 0 ? fmt::format("moved every {} steps", part.interval)
+                                                : "moved 120 times a run";
+  return fmt::format("topology of density {}, {}", density, moves);
 }
 
 std::string weights_text(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   if (part.is_dense()) return {};
-  if (part.is_topology())
-    return fmt::format(
-        "topology of density {} to {}, {}", phase.topology.density, phase.topology.end(),
-        phase.topology.interval > 0 ? fmt::format("moved every {} steps", phase.topology.interval)
-                                    : "moved 120 times a run");
   if (part.is_topology()) return topology_text(phase.topology);
   std::string text = pattern_text(part.pattern, part.v, part.m) + " weights";
   if (part.is_soft()) return text + ", soft threshold";
