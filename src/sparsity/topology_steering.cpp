@@ -42,6 +42,9 @@ double TopologySteering::density_at(std::int64_t step) const {
   const std::int64_t stairs =
       part.stairs > 0 ? part.stairs
                       : std::max<std::int64_t>(1, length / part.interval_in(num_steps_));
+  const std::int64_t wanted =
+      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / part.interval);
+  const std::int64_t stairs = std::min(wanted, length);  // at most one per step
   std::int64_t stair = (step - begin) * stairs / length;
   if (part.first_stair == "at-start") ++stair;
   stair = std::min(stair, stairs);
