@@ -67,7 +67,10 @@ void merge(ConfigNode& lower, const ConfigNode& upper) {
   } else if (lower.is_array() && upper.is_table()) {
     merge_indices(lower.children, upper.children);
   } else {
+    const std::string* word = std::get_if<std::string>(&lower.value);
+    std::string kept = word && upper.is_table() ? *word : std::string();
     lower = upper;
+    lower.word = std::move(kept);
   }
 }
 

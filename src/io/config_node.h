@@ -29,6 +29,8 @@ struct ConfigNode {
   // The words of the command line, for a text that looks like a number (run.name=007).
   std::string raw = {};
   std::vector<ConfigNode> children = {};
+  // Of a table that was laid over a word: the word, which may be the section's short form.
+  std::string word = {};
 
   bool is_table() const { return std::holds_alternative<Table>(value); }
   bool is_array() const { return std::holds_alternative<Array>(value); }

@@ -191,6 +191,12 @@ class ConfigReader final : public FieldVisitor {
       if (short_for.empty()) wrong_type(key, *node, "a table");
       table = &expanded_.emplace_back(table_with(short_for, *node));
     }
+    // The same with changes over it: weights = "2:4", then weights.refresh = 7.
+    if (table && !node->word.empty() && !short_for.empty() && !find(*table, short_for)) {
+      ConfigTable both = table_with(short_for, {.value = node->word, .origin = node->origin});
+      both.insert(both.end(), table->begin(), table->end());
+      table = &expanded_.emplace_back(std::move(both));
+    }
     push(path_of(key), table);
     return true;
   }

@@ -37,7 +37,7 @@ std::vector<LinearSeam*> layers_in_scope(Builder& builder, const std::vector<std
                             [&](const LinearSeam& seam) { return in_word(seam, word); }),
         "recipe: layers = \"{}\" matches no layer; expected ffn, attention, all-linear, head, or a "
         "glob over names like {}",
-        word, builder.linear_seams().front().name);
+        word, builder.linear_seams().back().name);
   std::vector<LinearSeam*> layers;
   for (LinearSeam& seam : builder.linear_seams())
     if (is_in_scope(seam, words)) layers.push_back(&seam);
