@@ -7,11 +7,9 @@
 
 #include "base/hash.h"
 #include "base/require.h"
-#include "io/atomic_file.h"
-#include "io/json_value.h"
-#include "io/paths.h"
 #include "io/toml_config.h"
 #include "train/any_model.h"
+#include "train/decay_results.h"
 #include "train/sparsity_records.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -64,86 +62,6 @@ std::string settings_hash(RunConfig config, std::size_t phase) {
   const std::string text = write_toml(config);
   return hash_text(hash_bytes(text.data(), text.size()));
 }
-
-JsonValue number_or_null(double value) {
-  return std::isfinite(value) ? JsonValue(value) : JsonValue();
-}
-
-double number_at(const JsonValue& line, const char* key) {
-  const JsonValue* value = line.find(key);
-  return value == nullptr ? 0.0 : value->number().value_or(0.0);
-}
-
-std::string to_line(const DecayTrial& trial) {
-  JsonObject line;
-  line.emplace_back("lambda", trial.lambda ? JsonValue(*trial.lambda) : JsonValue("dense"));
-  line.emplace_back("flip_rate", number_or_null(trial.flip_rate));
-  line.emplace_back("loss", number_or_null(trial.loss));
-  line.emplace_back("diverged", trial.diverged);
-  return to_json_line(line) + "\n";
-}
-
-DecayTrial from_line(const JsonValue& line) {
-  const JsonValue* lambda = line.find("lambda");
-  DecayTrial trial{.lambda = lambda != nullptr ? lambda->number() : std::nullopt,
-                   .flip_rate = number_at(line, "flip_rate"),
-                   .loss = number_at(line, "loss"),
-                   .kept = true};
-  const JsonValue* diverged = line.find("diverged");
-  trial.diverged = diverged != nullptr && diverged->boolean() != nullptr && *diverged->boolean();
-  return trial;
-}
-
-// tune.jsonl: a line with the settings, then one per finished run. Always whole on the disk.
-class Results {
- public:
-  Results(std::string folder, const std::string& hash, const DecayTuning& tuning)
-      : path_(folder + "/tune.jsonl") {
-    const std::string header = to_json_line(JsonObject{{"tune", "decay"},
-                                                       {"settings", hash},
-                                                       {"recipe", tuning.recipe},
-                                                       {"steps", tuning.steps},
-                                                       {"every", tuning.every}}) +
-                               "\n";
-    create_directories(folder);
-    if (path_exists(path_)) {
-      load(header);
-    } else {
-      text_ = header;
-      write_file(path_, text_);
-    }
-  }
-
-  const std::string& path() const { return path_; }
-
-  const DecayTrial* find(std::optional<double> lambda) const {
-    const auto found = std::ranges::find(trials_, lambda, &DecayTrial::lambda);
-    return found == trials_.end() ? nullptr : &*found;
-  }
-
-  void add(const DecayTrial& trial) {
-    text_ += to_line(trial);
-    write_file(path_, text_);
-  }
-
- private:
-  void load(const std::string& header) {
-    text_ = read_file(path_);
-    require(text_.starts_with(header),
-            "{} holds results of other settings: it begins with {}, this call with {}; give "
-            "another --out, or remove the file",
-            path_, text_.substr(0, text_.find('\n')), header.substr(0, header.size() - 1));
-    for (std::size_t at = header.size(); at < text_.size();) {
-      const std::size_t end = std::min(text_.find('\n', at), text_.size());
-      trials_.push_back(from_line(parse_json_value(std::string_view(text_).substr(at, end - at))));
-      at = end + 1;
-    }
-  }
-
-  std::string path_;
-  std::string text_;
-  std::vector<DecayTrial> trials_;
-};
 
 // Everything the runs share.
 class Bench {
@@ -299,7 +217,7 @@ DecayTuning tune_decay(const DecayTuneRequest& request, const std::atomic<bool>&
   const std::string hash = settings_hash(config, bench.phase());
   const std::string own =
       fmt::format("{}/tune-decay-{}-{}", config.run.dir, hash.substr(0, 8), tuning.steps);
-  Results results(request.folder.empty() ? own : request.folder, hash, tuning);
+  DecayResults results(request.folder.empty() ? own : request.folder, hash, tuning);
   tuning.file = results.path();
   // False when a stop was asked for.
   const auto finish = [&](std::optional<double> lambda, DecayTrial& trial) {

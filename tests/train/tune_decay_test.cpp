@@ -38,6 +38,7 @@ TEST(TuneDecay, DenseRunHasAVirtualMask) {
     const auto a = masked.sparsity().take_sample(), b = plain.trainer.sparsity().take_sample();
     ASSERT_TRUE(a && b);
     EXPECT_EQ(a->overall.flip_rate, b->overall.flip_rate);
+    EXPECT_GT(a->overall.flip_rate, 0.0);
   }
 }
 
@@ -94,6 +95,9 @@ TEST(TuneDecay, OtherSettingsAreRefused) {
   expect_error([&] { tune(dir.path(), {0.0}, {"optimizer.lr=1e-3"}); },
                "holds results of other settings");
   expect_error([&] { tune(dir.path(), {0.0}, {}, 9); }, "holds results of other settings");
+  const std::string text = content_of(dir / "tune.jsonl");
+  dir.write("tune.jsonl", text.substr(0, text.size() - 9));
+  expect_error([&] { tune(dir.path(), {0.0}); }, "tune.jsonl: line 3: ");
 }
 
 TEST(TuneDecay, StopsBetweenSteps) {
