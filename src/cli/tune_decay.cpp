@@ -1,10 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill tune decay: the table of train/tune_decay.h.
+#include <cstdio>
+
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "cli/interrupt.h"
-#include "cli/text_format.h"
 #include "cli/words.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
@@ -23,12 +24,12 @@ void print_head(const DecayTuning& tuning) {
       "{} steps per run; flip rate per step, sampled every {}, mean of the last quarter\n"
       "results in {}\n\n{:<10}{:>12}{:>8}{:>10}  verdict\n",
       tuning.steps, tuning.every, tuning.file, "lambda", "flip rate", "mu", "loss");
+  std::fflush(stdout);
 }
 
 // One line per run, when it ends.
 void print_trial(const DecayTuning& tuning, const DecayTrial& trial) {
   const bool is_dense = !trial.lambda;
-  if (is_dense) print_head(tuning);
   const std::string mu = is_dense || trial.diverged ? "" : fmt::format("{:.3f}", tuning.mu(trial));
   fmt::print("{:<10}{:>12.6f}{:>8}{:>10.4f}  {}{}\n", name_of(trial), trial.flip_rate, mu,
              trial.loss, is_dense ? "the yardstick" : tuning.verdict(trial),
@@ -75,12 +76,13 @@ std::string json_of(const DecayTuning& tuning) {
 int run_tune_decay(const TuneDecayCommand& command) {
   const Words words = split_words(command.words);
   const Interrupt interrupt;
-  const DecayTuning tuning = tune_decay({.config_file = words.config_file,
-                                         .overrides = words.overrides,
-                                         .steps = command.steps,
-                                         .lambdas = command.lambdas,
-                                         .folder = command.out},
-                                        interrupt.requested(), print_trial);
+  const DecayTuning tuning =
+      tune_decay({.config_file = words.config_file,
+                  .overrides = words.overrides,
+                  .steps = command.steps,
+                  .lambdas = command.lambdas,
+                  .folder = command.out},
+                 interrupt.requested(), {.on_begin = print_head, .on_trial = print_trial});
   if (tuning.interrupted) {
     fmt::print("stopped; the same command goes on with the next run\n");
     return kInterrupted;

@@ -137,7 +137,7 @@ std::vector<double> grid_of(const DecayTuneRequest& request) {
     require(std::isfinite(lambda) && lambda >= 0.0, "--lambdas: {} is not a strength from 0 on",
             lambda);
   std::ranges::sort(grid);
-  grid.erase(std::ranges::unique(grid).begin(), grid.end());
+  grid.erase(std::unique(grid.begin(), grid.end()), grid.end());
   return grid;
 }
 
@@ -204,7 +204,7 @@ std::string DecayTuning::advice() const {
 }
 
 DecayTuning tune_decay(const DecayTuneRequest& request, const std::atomic<bool>& stop,
-                       const std::function<void(const DecayTuning&, const DecayTrial&)>& done) {
+                       const DecayTuneListener& listener) {
   const std::vector<double> grid = grid_of(request);
   const Bench bench(request);
   const RunConfig& config = bench.config();
@@ -219,6 +219,7 @@ DecayTuning tune_decay(const DecayTuneRequest& request, const std::atomic<bool>&
       fmt::format("{}/tune-decay-{}-{}", config.run.dir, hash.substr(0, 8), tuning.steps);
   DecayResults results(request.folder.empty() ? own : request.folder, hash, tuning);
   tuning.file = results.path();
+  if (listener.on_begin) listener.on_begin(tuning);
   // False when a stop was asked for.
   const auto finish = [&](std::optional<double> lambda, DecayTrial& trial) {
     if (const DecayTrial* known = results.find(lambda)) {
@@ -230,7 +231,7 @@ DecayTuning tune_decay(const DecayTuneRequest& request, const std::atomic<bool>&
       trial = *fresh;
       results.add(trial);
     }
-    done(tuning, trial);
+    if (listener.on_trial) listener.on_trial(tuning, trial);
     return true;
   };
   if (!finish(std::nullopt, tuning.dense)) return tuning;

@@ -60,10 +60,16 @@ struct DecayTuning {
   std::string advice() const;
 };
 
-// Runs what tune.jsonl does not have yet, each run told to `done` when it is known. Throws
-// twill::Error; where the file belongs to other settings too.
+struct DecayTuneListener {
+  std::function<void(const DecayTuning&)> on_begin = {};  // settings known, nothing run yet
+  std::function<void(const DecayTuning&, const DecayTrial&)> on_trial =
+      {};  // of a run that is done
+};
+
+// Runs what tune.jsonl does not have yet. Throws twill::Error; where the file belongs to other
+// settings too.
 DecayTuning tune_decay(const DecayTuneRequest& request, const std::atomic<bool>& stop,
-                       const std::function<void(const DecayTuning&, const DecayTrial&)>& done);
+                       const DecayTuneListener& listener);
 
 // The two kinds of runs, for tests: the recipe's phase alone with this strength, and a dense run with
 // the same mask, computed but not applied.

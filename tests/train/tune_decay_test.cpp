@@ -21,7 +21,7 @@ DecayTuning tune(const std::string& folder, const std::vector<double>& lambdas,
                      .steps = steps,
                      .lambdas = lambdas,
                      .folder = folder},
-                    false, [](const DecayTuning&, const DecayTrial&) {});
+                    false, {});
 }
 
 // The dense run is a dense run to the bit, and its flips are those of health.virtual_mask.
@@ -107,7 +107,7 @@ TEST(TuneDecay, StopsBetweenSteps) {
                                          .steps = 4,
                                          .lambdas = {0.0},
                                          .folder = dir.path()},
-                                        true, [](const DecayTuning&, const DecayTrial&) {});
+                                        true, {});
   EXPECT_TRUE(tuning.interrupted);
 }
 
