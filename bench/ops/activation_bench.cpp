@@ -31,11 +31,10 @@ void backward(benchmark::State& state, Activation kind, int num_threads) {
 }
 
 [[maybe_unused]] const bool kRegistered = [] {
-  const std::pair<const char*, Activation> kinds[] = {{"gelu", Activation::kGelu},
-                                                      {"gelu_tanh", Activation::kGeluTanh},
-                                                      {"relu2", Activation::kRelu2},
-                                                      {"swiglu", Activation::kSwiglu},
-                                                      {"geglu", Activation::kGeglu}};
+  const std::pair<const char*, Activation> kinds[] = {
+      {"gelu", Activation::kGelu},   {"gelu_tanh", Activation::kGeluTanh},
+      {"relu2", Activation::kRelu2}, {"swiglu", Activation::kSwiglu},
+      {"geglu", Activation::kGeglu}, {"geglu_tanh", Activation::kGegluTanh}};
   for (const auto& [name, value] : kinds) {
     const Activation kind = value;
     const std::string prefix = std::string("activation/") + name;

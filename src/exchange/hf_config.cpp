@@ -23,8 +23,11 @@ constexpr std::array<ActivationName, 5> kGptActivations{{{"gelu_new", "gelu-tanh
                                                          {"gelu_fast", "gelu-tanh"},
                                                          {"gelu", "gelu"},
                                                          {"relu2", "relu2"}}};
-constexpr std::array<ActivationName, 3> kLlamaActivations{
-    {{"silu", "swiglu"}, {"swish", "swiglu"}, {"gelu", "geglu"}}};
+constexpr std::array<ActivationName, 5> kLlamaActivations{{{"silu", "swiglu"},
+                                                           {"swish", "swiglu"},
+                                                           {"gelu", "geglu"},
+                                                           {"gelu_pytorch_tanh", "geglu-tanh"},
+                                                           {"gelu_new", "geglu-tanh"}}};
 
 // Limits as those of model_config.cpp: a config read here is one that could have been written.
 constexpr Range<std::int64_t> kLayers{1, 1000}, kWidth{1, 1 << 16}, kHeads{1, 4096},

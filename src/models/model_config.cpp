@@ -16,11 +16,12 @@ namespace {
 constexpr std::array<std::string_view, 2> kFamilies{"gpt", "llama"};
 constexpr std::array<std::string_view, 2> kNorms{"layer", "rms"};
 constexpr std::array<std::string_view, 2> kPositions{"learned", "rotary"};
-constexpr std::array<std::string_view, 5> kActivations{"gelu", "gelu-tanh", "relu2", "swiglu",
-                                                       "geglu"};
+constexpr std::array<std::string_view, 6> kActivations{"gelu",   "gelu-tanh", "relu2",
+                                                       "swiglu", "geglu",     "geglu-tanh"};
 // In the order of the names.
-constexpr std::array kActivationKinds{Activation::kGelu, Activation::kGeluTanh, Activation::kRelu2,
-                                      Activation::kSwiglu, Activation::kGeglu};
+constexpr std::array kActivationKinds{Activation::kGelu,  Activation::kGeluTanh,
+                                      Activation::kRelu2, Activation::kSwiglu,
+                                      Activation::kGeglu, Activation::kGegluTanh};
 static_assert(kActivations.size() == kActivationKinds.size());
 
 // Matrix libraries and tensor cores like multiples of 64.
@@ -41,7 +42,7 @@ std::int64_t default_ffn_width(const ModelConfig& config) {
 
 void FfnConfig::fields(FieldVisitor& visit) {
   visit("activation", activation, kActivations,
-        "non-linearity of the feed-forward layer; swiglu and geglu are gated");
+        "non-linearity of the feed-forward layer; swiglu, geglu and geglu-tanh are gated");
   visit("width", width, Range<std::int64_t>{0, 1 << 20},
         "hidden width; 0 takes 4 x model.width, or 8/3 of it when gated");
 }

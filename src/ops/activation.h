@@ -4,11 +4,12 @@
 //   plain   y = f(x)               x, y (rows, F)
 //   gated   y = value · f(gate)    y (rows, F), x (rows, 2 F) = [value | gate] of one matrix
 //
-//   kGelu      x Φ(x), Φ by erf
-//   kGeluTanh  x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))        GPT-2's gelu_new
-//   kRelu2     max(x, 0)²
-//   kSwiglu    gated, f(g) = g sigmoid(g)
-//   kGeglu     gated, f(g) = g Φ(g), Φ by erf
+//   kGelu       x Φ(x), Φ by erf
+//   kGeluTanh   x/2 (1 + tanh(√(2/π) (x + 0.044715 x³)))        GPT-2's gelu_new
+//   kRelu2      max(x, 0)²
+//   kSwiglu     gated, f(g) = g sigmoid(g)
+//   kGeglu      gated, f(g) = g Φ(g), Φ by erf
+//   kGegluTanh  gated, f as kGeluTanh
 //
 // Error per element: two-oracle rule, plus 4 |y| 2^-23 for approximations of erf, tanh and exp.
 // Limits are exact: f(-Inf) = -0 or 0, f(+Inf) = Inf, f(NaN) = NaN; relu2 keeps NaN. The slope at
@@ -22,10 +23,10 @@
 
 namespace twill {
 
-enum class Activation { kGelu, kGeluTanh, kRelu2, kSwiglu, kGeglu };
+enum class Activation { kGelu, kGeluTanh, kRelu2, kSwiglu, kGeglu, kGegluTanh };
 
 constexpr bool is_gated(Activation a) {
-  return a == Activation::kSwiglu || a == Activation::kGeglu;
+  return a == Activation::kSwiglu || a == Activation::kGeglu || a == Activation::kGegluTanh;
 }
 
 struct ActivationForwardArgs {

@@ -60,7 +60,7 @@ TEST_F(BadInput, WrongType) {
 TEST_F(BadInput, OutOfRange) {
   expect_line(train({"train.steps=0"}), "train.steps = 0, expected 1 to 1000000000");
   expect_line(train({"model.ffn.activation=relu"}),
-              "expected gelu, gelu-tanh, relu2, swiglu or geglu");
+              "expected gelu, gelu-tanh, relu2, swiglu, geglu or geglu-tanh");
   expect_line(train({"model=gpt3"}), "expected tiny");
   expect_line(train({"recipe=fts"}), "unknown recipe 'fts'; did you mean 'fst'?");
 }

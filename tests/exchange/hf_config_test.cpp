@@ -45,6 +45,8 @@ TEST(HfConfig, ReadsLlamaOfBothVersions) {
   EXPECT_EQ(fresh.rotary_theta, 5e5);
   EXPECT_EQ(fresh.kv_heads, 8);
   EXPECT_EQ(parse(kLlama, R"(,"hidden_act":"gelu")").ffn.activation, "geglu");
+  EXPECT_EQ(parse(kLlama, R"(,"hidden_act":"gelu_new")").ffn.activation, "geglu-tanh");
+  EXPECT_EQ(parse(kLlama, R"(,"hidden_act":"gelu_pytorch_tanh")").ffn.activation, "geglu-tanh");
 }
 
 // What is written is read back, for every model that can be written.

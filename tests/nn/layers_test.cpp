@@ -79,8 +79,8 @@ TEST_F(LayerGradient, SelfAttentionWithDropout) {
 }
 
 TEST_F(LayerGradient, FeedForward) {
-  for (const Activation activation :
-       {Activation::kGelu, Activation::kGeluTanh, Activation::kSwiglu, Activation::kGeglu}) {
+  for (const Activation activation : {Activation::kGelu, Activation::kGeluTanh, Activation::kSwiglu,
+                                      Activation::kGeglu, Activation::kGegluTanh}) {
     for (const double dropout : {0.0, 0.3}) {
       LayerBench bench(4, 4);
       const FeedForward layer(

@@ -15,8 +15,9 @@ namespace {
 
 constexpr double kInf = std::numeric_limits<double>::infinity();
 constexpr double kNan = std::numeric_limits<double>::quiet_NaN();
-constexpr Activation kKinds[] = {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu2,
-                                 Activation::kSwiglu, Activation::kGeglu};
+constexpr Activation kKinds[] = {Activation::kGelu,  Activation::kGeluTanh,
+                                 Activation::kRelu2, Activation::kSwiglu,
+                                 Activation::kGeglu, Activation::kGegluTanh};
 
 std::int64_t width(Activation kind, std::int64_t cols) { return is_gated(kind) ? 2 * cols : cols; }
 
@@ -52,7 +53,7 @@ NaiveF<N> naive_swish(N x) {
 
 template <class N>
 NaiveF<N> naive_f(Activation kind, N x) {
-  if (kind == Activation::kGeluTanh) return naive_gelu_tanh(x);
+  if (kind == Activation::kGeluTanh || kind == Activation::kGegluTanh) return naive_gelu_tanh(x);
   if (kind == Activation::kSwiglu) return naive_swish(x);
   if (kind == Activation::kRelu2)
     return N(0.0) < x ? NaiveF<N>{x * x, x + x} : NaiveF<N>{N(0.0), N(0.0)};
@@ -243,6 +244,7 @@ TEST_F(ActivationReference, KnowsTextbookValues) {
   EXPECT_DOUBLE_EQ(f(Activation::kRelu2, {-3.0}), 0.0);
   EXPECT_DOUBLE_EQ(f(Activation::kSwiglu, {10.0, 1.0}), 7.310585786300049);
   EXPECT_DOUBLE_EQ(f(Activation::kGeglu, {10.0, 1.0}), 8.413447460685429);
+  EXPECT_DOUBLE_EQ(f(Activation::kGegluTanh, {10.0, 1.0}), 8.411919906082768);
 }
 
 TEST_F(ActivationReference, SplitsRowsIntoValueAndGate) {

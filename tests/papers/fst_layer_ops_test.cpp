@@ -118,22 +118,24 @@ TEST(Fst_C3, TanhGeluAndItsSlope) {
   }
 }
 
-// The gate of kGeglu is the erf form: at 1 it is 0.841345, 1.5e-4 from the tanh form.
 TEST(Fst_C3, ValueHalfComesFirst) {
-  const std::vector<float> x{2.0f, 1.0f}, dy{1.0f};
+  const std::vector<float> x{2.0f, 3.0f, 1.0f, -1.0f}, dy{1.0f, 1.0f};  // values 2 3, gates 1 -1
   for (const KernelTable* table : paper_tables()) {
     const Context context(*table, 1);
-    std::vector<float> y(1), dx(2);
-    activation_forward(context, {.kind = Activation::kGeglu,
-                                 .x = view_of(x.data(), {1, 2}),
-                                 .y = view_of(y.data(), {1, 1})});
-    activation_backward(context, {.kind = Activation::kGeglu,
-                                  .x = view_of(x.data(), {1, 2}),
-                                  .dy = view_of(dy.data(), {1, 1}),
-                                  .dx = view_of(dx.data(), {1, 2})});
-    EXPECT_NEAR(y[0], 2.0 * 0.841345, 2e-6);
-    EXPECT_NEAR(dx[0], 0.841345, 1e-6);         // d value = GELU(gate)
-    EXPECT_NEAR(dx[1], 2.0 * 1.0833155, 2e-6);  // d gate = value GELU'(gate)
+    std::vector<float> y(2), dx(4);
+    activation_forward(context, {.kind = Activation::kGegluTanh,
+                                 .x = view_of(x.data(), {1, 4}),
+                                 .y = view_of(y.data(), {1, 2})});
+    activation_backward(context, {.kind = Activation::kGegluTanh,
+                                  .x = view_of(x.data(), {1, 4}),
+                                  .dy = view_of(dy.data(), {1, 2}),
+                                  .dx = view_of(dx.data(), {1, 4})});
+    EXPECT_NEAR(y[0], 2.0 * 0.841192, 2e-6);
+    EXPECT_NEAR(y[1], 3.0 * -0.158808, 3e-6);
+    EXPECT_NEAR(dx[0], 0.841192, 1e-6);        // d value = GELU_tanh(gate)
+    EXPECT_NEAR(dx[2], 2.0 * 1.082964, 2e-6);  // d gate = value GELU_tanh'(gate)
+    EXPECT_NEAR(dx[1], -0.158808, 1e-6);
+    EXPECT_NEAR(dx[3], 3.0 * -0.082964, 3e-6);
   }
 }
 

@@ -60,12 +60,14 @@ void plain_backward_of(Activation kind, const float* x, const float* dy, float* 
 
 void gated_forward_of(Activation kind, const float* x, float* y, std::int64_t n) {
   if (kind == Activation::kSwiglu) return gated_forward<Swish>(x, y, n);
+  if (kind == Activation::kGegluTanh) return gated_forward<GeluTanh>(x, y, n);
   return gated_forward<Gelu>(x, y, n);
 }
 
 void gated_backward_of(Activation kind, const float* x, const float* dy, float* dx,
                        std::int64_t n) {
   if (kind == Activation::kSwiglu) return gated_backward<Swish>(x, dy, dx, n);
+  if (kind == Activation::kGegluTanh) return gated_backward<GeluTanh>(x, dy, dx, n);
   return gated_backward<Gelu>(x, dy, dx, n);
 }
 

@@ -34,6 +34,7 @@ double f(Activation kind, double x) {
     case Activation::kGeglu:
       return x * normal_cdf(x);
     case Activation::kGeluTanh:
+    case Activation::kGegluTanh:
       return x * half_one_plus_tanh(tanh_argument(x));
     case Activation::kRelu2:
       return x > 0.0 || std::isnan(x) ? x * x : 0.0;
@@ -51,7 +52,8 @@ double slope(Activation kind, double x) {
     case Activation::kGelu:
     case Activation::kGeglu:
       return normal_cdf(x) + x * normal_pdf(x);
-    case Activation::kGeluTanh: {
+    case Activation::kGeluTanh:
+    case Activation::kGegluTanh: {
       const double s = half_one_plus_tanh(tanh_argument(x));
       const double one_minus_s = half_one_plus_tanh(-tanh_argument(x));
       return s + x * 2.0 * s * one_minus_s * tanh_argument_slope(x);
