@@ -30,7 +30,7 @@ std::string FlipAlarm::observe(std::int64_t step, double flip_rate) {
         "of {:.3g}; the mask thrashes: raise decay.lambda (twill tune decay finds one)",
         flip_rate, early_peak_);
   }
-  if (!told_collapse_ && flip_rate == 0.0 && share < 0.5) {
+  if (!told_collapse_ && flip_rate == 0.0 && !early && share < 0.5) {
     told_collapse_ = true;
     return "flip-rate collapse: no mask bit changes although the phase is not half over; the mask "
            "is "

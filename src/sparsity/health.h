@@ -43,7 +43,8 @@ struct HealthSample {
 // Watches the flip rate over one phase.
 //   explosion  behind the first tenth of the phase, three samples each above the one before, and the
 //              last above twice the highest of that tenth; the first sample counts as one of it
-//   collapse   no flips at all before half of the phase
+//   collapse   no flips at all between the first tenth and half of the phase: before, a learning rate
+//              that still warms up may move nothing
 // Each is told once per phase.
 class FlipAlarm {
  public:

@@ -39,11 +39,9 @@ double TopologySteering::density_at(std::int64_t step) const {
   const TopologyPart& part = phase.topology;
   const std::int64_t index = clock_.phase_at(step);
   const std::int64_t begin = clock_.begin_of(index), length = clock_.end_of(index) - begin;
-  const std::int64_t stairs =
+  const std::int64_t wanted =
       part.stairs > 0 ? part.stairs
                       : std::max<std::int64_t>(1, length / part.interval_in(num_steps_));
-  const std::int64_t wanted =
-      part.stairs > 0 ? part.stairs : std::max<std::int64_t>(1, length / part.interval);
   const std::int64_t stairs = std::min(wanted, length);  // at most one per step
   std::int64_t stair = (step - begin) * stairs / length;
   if (part.first_stair == "at-start") ++stair;
