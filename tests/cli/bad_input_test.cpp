@@ -62,7 +62,7 @@ TEST_F(BadInput, OutOfRange) {
   expect_line(train({"model.ffn.activation=relu"}),
               "expected gelu, gelu-tanh, relu2, swiglu, geglu or geglu-tanh");
   expect_line(train({"model=gpt3"}), "expected tiny");
-  expect_line(train({"recipe=fts"}), "unknown recipe 'fts'; did you mean 'fst'?");
+  expect_line(train({"recipe=fsst"}), "unknown recipe 'fsst'; did you mean 'fst'?");
 }
 
 TEST_F(BadInput, MoreMemoryThanThereIs) {

@@ -41,7 +41,7 @@ TEST_F(SparsityCommand, RecipesListsAll) {
     expect_contains("\n" + result.out, "\n" + std::string(recipe.name) + " ");
   expect_contains(result.out, "no sparsity: the yardstick");
   expect_contains(result.out, "until 5/6: 2:4-transposable weights, new masks every 40 steps");
-  expect_contains(result.out, "topology of density 0.2 that stays");
+  expect_contains(result.out, "topology of density 0.2, never moved");
 }
 
 TEST_F(SparsityCommand, RecipesExplainsOne) {

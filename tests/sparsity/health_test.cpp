@@ -69,6 +69,8 @@ TEST(FlipAlarm, NoFlipsBeforeHalfThePhaseIsACollapse) {
   EXPECT_EQ(alarm.observe(599, 0.0), "") << "told once";
   FlipAlarm late = alarm_of_1000_steps();
   EXPECT_EQ(late.observe(600, 0.0), "") << "half the phase is over";
+  FlipAlarm warming = alarm_of_1000_steps();
+  EXPECT_EQ(warming.observe(150, 0.0), "") << "the first tenth: the learning rate warms up";
 }
 
 TEST(FlipAlarm, SavedAndRestoredItGoesOnTheSame) {
