@@ -23,18 +23,18 @@
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
+#include "ops/moment_change.h"
+#include "ops/mvue24.h"
 #include "ops/pack24.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
+#include "ops/route_tokens.h"
 #include "ops/select24.h"
-#include "ops/moment_change.h"
-#include "ops/mvue24.h"
 #include "ops/soft_threshold24.h"
 #include "ops/sum_squares.h"
-#include "ops/transposable24.h"
-#include "ops/route_tokens.h"
-#include "ops/venom.h"
 #include "ops/topology.h"
+#include "ops/transposable24.h"
+#include "ops/venom.h"
 
 namespace twill {
 namespace {
