@@ -93,8 +93,10 @@ check_tidy() {
     echo "build/ci/compile_commands.json names no source under src/"
     return 1
   }
+  local deep=()
+  [ -z "${TWILL_LINT_DEEP:-}" ] || deep=(--checks='clang-analyzer-core*,clang-analyzer-cplusplus*')
   printf '%s\n' "$files_to_tidy" | tr '\n' '\0' |
-    xargs -0 -P "$jobs" -n 1 clang-tidy -p build/ci --quiet \
+    xargs -0 -P "$jobs" -n 1 clang-tidy -p build/ci --quiet "${deep[@]}" \
       --extra-arg=-Wno-unknown-warning-option --extra-arg=-Wno-ignored-optimization-argument \
       2> >(grep -vE '^[0-9]+ warnings? |^Suppressed |^Use -header-filter|^$' >&2)
 }
