@@ -25,14 +25,14 @@ runs() {
     echo "s-ste-$seed train.seed=$seed recipe=s-ste"
     echo "ste-$seed train.seed=$seed recipe=ste"
     echo "mst-$seed train.seed=$seed recipe=mst"
-    echo "dense-short-$seed train.seed=$seed train.steps=520 schedule.warmup_steps=26"
+    echo "dense-short-$seed train.seed=$seed train.steps=574 schedule.warmup_steps=29"
   done
   for l in 0 6e-4 2e-2 6e-2; do
     echo "fst-lambda-$l-1 recipe=fst recipe.phase.0.decay.lambda=$l"
   done
   local fst="recipe=fst recipe.phase.0.decay.lambda=$lambda"
   echo "fst-no-mvue-1 $fst recipe.phase.0.wgrad.estimator=dense"
-  echo "fst-no-finish-1 $fst recipe.phase.0.until=0.999"
+  echo "fst-no-finish-1 recipe=$out/no-finish.toml"
   for share in 0.5; do echo "fst-switch-$share-1 $fst recipe.phase.0.until=$share"; done
   for k in 1 200; do echo "fst-refresh-$k-1 $fst recipe.phase.0.weights.refresh=$k"; done
   for seed in 1 2 3; do
@@ -54,4 +54,13 @@ one() {
 export -f one
 export text out pattern twill
 mkdir -p "$out"
+# FST without its dense finish: a recipe of one phase.
+cat >"$out/no-finish.toml" <<END
+name = "no-finish"
+[[phase]]
+until   = 1.0
+weights = { pattern = "2:4-transposable", projection = "hard", refresh = 40 }
+wgrad   = { estimator = "mvue" }
+decay   = { on = "gradients", lambda = $lambda }
+END
 runs | xargs -P "${TWILL_JOBS:-2}" -L 1 bash -c 'one "$@"' one

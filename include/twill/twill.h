@@ -46,7 +46,8 @@ class Session {
   std::string sample(std::string_view prompt, std::int64_t tokens, double temperature = 0.8,
                      std::uint64_t seed = 1);
 
-  // Writes a checkpoint (model.safetensors, state.safetensors) into `folder` and returns its path.
+  // Writes a checkpoint (model.safetensors, state.safetensors, and of a sparse recipe
+  // sparsity.safetensors) into `folder` and returns its path.
   std::string save(const std::string& folder);
 
  private:

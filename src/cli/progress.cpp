@@ -108,6 +108,9 @@ void ProgressView::on_health(const HealthSample& sample) {
   else if (sample.has_mask)
     health_ = fmt::format("flips {:.4f}, kept {:.0f}%", sample.overall.flip_rate,
                           100.0 * sample.overall.kept_l1);
+  if (!sample.ffns.empty())
+    health_ += fmt::format("{}fire {:.0f}%", health_.empty() ? "" : ", ",
+                           100.0 * sample.overall_ffn.activation_density);
 }
 
 void ProgressView::on_phase(std::int64_t step, const std::string& what) {

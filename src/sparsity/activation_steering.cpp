@@ -2,6 +2,7 @@
 #include "sparsity/activation_steering.h"
 
 #include <algorithm>
+#include <cmath>
 #include <span>
 
 #include "base/require.h"
@@ -124,28 +125,31 @@ void ActivationSteering::choose_dense(SteeredFfn& ffn, const ActivationsPart& pa
   const std::int64_t hidden = ffn.seam->hidden, m = part.pattern == "2:4" ? 4 : part.m;
   const std::span<const std::int32_t> counts(ffn.seam->nonzero.as<std::int32_t>(),
                                              static_cast<std::size_t>(hidden));
-  // Whole windows of sparse neurons are left, so that no window mixes both kinds.
-  const auto wanted =
-      static_cast<std::int64_t>(part.dense_share * static_cast<double>(hidden) + 0.5);
-  const std::int64_t dense = hidden - (hidden - wanted) / m * m;
+  const std::int64_t wanted = std::llround(part.dense_share * static_cast<double>(hidden));
+  // Whole windows of sparse neurons are left, so that none mixes both kinds.
+  const std::int64_t dense = part.dense_in == "all" ? hidden - (hidden - wanted) / m * m : wanted;
   // Half a neuron less than the exact share: it is rounded up.
   copy_to(ffn.dense_neurons,
           dense_neurons(counts, (static_cast<double>(dense) - 0.5) / static_cast<double>(hidden)));
   ffn.has_dense = true;
 }
 
-// Interleaved by cluster; dense neurons stand behind all others.
+// Sparse neurons interleaved by cluster; dense ones behind them.
 void ActivationSteering::order_neurons(SteeredFfn& ffn, const ActivationsPart& part) const {
   const auto hidden = static_cast<std::size_t>(ffn.seam->hidden);
   const bool apart = ffn.has_dense && part.dense_in == "all";
   const std::uint8_t* dense = ffn.dense_neurons.as<std::uint8_t>();
-  std::vector<std::int32_t> order;
+  std::vector<std::int32_t> order, behind, clusters;
+  for (std::size_t i = 0; i < hidden; ++i)
+    (apart && dense[i] != 0 ? behind : order).push_back(static_cast<std::int32_t>(i));
   if (ffn.num_clusters > 0) {
-    order = interleaved_order({ffn.clusters.as<std::int32_t>(), hidden}, ffn.num_clusters);
-  } else {
-    for (std::size_t i = 0; i < hidden; ++i) order.push_back(static_cast<std::int32_t>(i));
+    for (const std::int32_t i : order) clusters.push_back(ffn.clusters.as<std::int32_t>()[i]);
+    const std::vector<std::int32_t> sparse = order;
+    std::ranges::transform(
+        interleaved_order(clusters, ffn.num_clusters), order.begin(),
+        [&](std::int32_t place) { return sparse[static_cast<std::size_t>(place)]; });
   }
-  if (apart) std::ranges::stable_partition(order, [&](std::int32_t i) { return dense[i] == 0; });
+  order.insert(order.end(), behind.begin(), behind.end());
   copy_to(ffn.neuron_order, order);
 }
 

@@ -34,6 +34,7 @@ class ActivationSteering {
   ActivationSteering(Builder& builder, const RecipeConfig& recipe, std::uint64_t seed);
 
   bool exists() const { return !ffns_.empty(); }
+  bool has_dense() const { return exists() && ffns_.front().has_dense; }
   // A phase begins: FFNs whose two matrices are in scope of `words` follow `part`, the others are
   // dense.
   void enter(const ActivationsPart& part, const std::vector<std::string>& words);

@@ -69,7 +69,7 @@ Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::O
     if (phase.quantise.format != "none") options.rounds_operands = true;
     if (!phase.activations.is_dense()) options.selects_activations = true;
   }
-  options.measures_activations = options.selects_activations;
+  options.measures_activations = options.selects_activations || recipe.health.activations;
   return options;
 }
 
@@ -211,7 +211,7 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
 // step.
 bool SparsityEngine::cluster_due(std::int64_t age) const {
   return age % phase().activations.refresh == 0 ||
-         (age == 1 && phase().activations.dense_share > 0);
+         (age == 1 && phase().activations.dense_share > 0 && !activations_.has_dense());
 }
 
 bool SparsityEngine::measure_due(std::int64_t step) const {
@@ -324,7 +324,8 @@ void SparsityEngine::update_topology(const Context& context, std::int64_t step,
   if (!skips_optimizer()) mask_gradients(context);
 }
 
-void SparsityEngine::before_update(const Context& context, double clip_scale, double lr) {
+void SparsityEngine::before_update(const Context& context, double clip_scale,
+                                   const std::function<double(const Parameter&)>& lr_of) {
   const DecayPart& decay = phase().decay;
   if (decay.on == "none") return;
   for (const SparseLayer* layer : scoped()) {
@@ -334,7 +335,7 @@ void SparsityEngine::before_update(const Context& context, double clip_scale, do
                            .weight = weight.value,
                            .mask = layer->mask,
                            .scale = on_gradients ? clip_scale : 1.0,
-                           .rate = on_gradients ? decay.lambda : -lr * decay.lambda});
+                           .rate = on_gradients ? decay.lambda : -lr_of(weight) * decay.lambda});
   }
 }
 
@@ -374,7 +375,8 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
   const double mean = std::accumulate(moment_changes_.begin(), moment_changes_.end(), 0.0) /
                       static_cast<double>(window);
   const double first = rule.after * static_cast<double>(num_steps_);
-  if (mean<rule.below&& static_cast<double>(step + 1)> first) clock_.end_early(step + 1);
+  const bool settled = mean<rule.below, allowed = static_cast<double>(step + 1)> first;
+  if (settled && allowed) clock_.end_early(step + 1);
 }
 
 SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {

@@ -13,6 +13,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <map>
 #include <optional>
 #include <string>
@@ -52,7 +53,9 @@ class SparsityEngine {
   void update_topology(const Context& context, std::int64_t step, const MomentsOf& moments);
   // `clip_scale` is the factor that clipping puts on gradients. Gradients of parameters for which
   // is_scaled() is true already carry it afterwards.
-  void before_update(const Context& context, double clip_scale, double lr);
+  // `lr_of` is a parameter's own learning rate.
+  void before_update(const Context& context, double clip_scale,
+                     const std::function<double(const Parameter&)>& lr_of);
   bool is_scaled(const Parameter& parameter) const;
   bool freezes_second_moments() const;
   void after_update(const Context& context, std::int64_t step);

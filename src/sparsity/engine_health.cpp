@@ -35,6 +35,20 @@ FfnHealth sample_ffn(const FfnSeam& seam) {
   return health;
 }
 
+FfnHealth mean_of(const std::vector<FfnHealth>& ffns) {
+  FfnHealth mean{.name = "all", .activation_density = 0.0};
+  const double weight = ffns.empty() ? 0.0 : 1.0 / static_cast<double>(ffns.size());
+  for (const FfnHealth& ffn : ffns) {
+    mean.activation_density += weight * ffn.activation_density;
+    mean.dead_neurons += weight * ffn.dead_neurons;
+    mean.dropped_columns += weight * ffn.dropped_columns;
+    mean.dropped_rows += weight * ffn.dropped_rows;
+    mean.dropped_transposed += weight * ffn.dropped_transposed;
+    mean.dropped_gradient += weight * ffn.dropped_gradient;
+  }
+  return mean;
+}
+
 // Adds `layer` with the weight of its size.
 void add(LayerHealth& sum, const LayerHealth& layer, double weight) {
   sum.flip_rate += weight * layer.flip_rate;
@@ -48,7 +62,7 @@ void add(LayerHealth& sum, const LayerHealth& layer, double weight) {
 }  // namespace
 
 bool SparsityEngine::samples(std::int64_t step) const {
-  const bool something = !layers_.empty() || activations_.exists();
+  const bool something = !layers_.empty() || activations_.exists() || recipe_.health.activations;
   return something && recipe_.health.every > 0 && step % recipe_.health.every == 0;
 }
 
@@ -113,6 +127,7 @@ void SparsityEngine::end_sample(const Context& context, std::int64_t step) {
   }
   for (const FfnSeam& seam : *ffn_seams_)
     if (seam.nonzero) sample_->ffns.push_back(sample_ffn(seam));
+  sample_->overall_ffn = mean_of(sample_->ffns);
   if (sample_->has_mask && projects_weights()) {
     sample_->alarm = alarm_.observe(step, overall.flip_rate);
     if (!sample_->alarm.empty()) raise_alarm();

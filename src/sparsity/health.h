@@ -22,7 +22,8 @@ struct FfnHealth {
   std::string name;
   double activation_density = 1.0;  // non-zero activations before any selection
   double dead_neurons = 0.0;        // share that fired for no token of the micro-batch
-  // Shares of the activations' L1: lost by choosing columns, by two per row, and (of what was left)
+  // Shares of the activations' L1, those of neurons that stay dense counted as if they were selected
+  // too: lost by choosing columns, by two per row, and (of what was left)
   // along tokens, for the activations and for their gradients.
   double dropped_columns = 0.0;
   double dropped_rows = 0.0;
@@ -37,7 +38,8 @@ struct HealthSample {
   LayerHealth overall;  // weighted by the number of weights
   std::vector<LayerHealth> layers;
   std::vector<FfnHealth> ffns;
-  std::string alarm;  // empty: all is well
+  FfnHealth overall_ffn;  // their mean
+  std::string alarm;      // empty: all is well
 };
 
 // Watches the flip rate over one phase.

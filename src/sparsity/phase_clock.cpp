@@ -45,8 +45,11 @@ void PhaseClock::restore(std::int64_t index, std::int64_t begin, std::int64_t ea
   index_ = index;
   begin_ = begin;
   early_end_ = early_end;
-  // A phase that ended early: its successor began before its configured end.
-  if (index > 0) ends_[static_cast<std::size_t>(index - 1)] = begin;
+  // Earlier phases ended where this one began, early or in a run of another length.
+  for (std::int64_t i = 0; i < index; ++i) {
+    std::int64_t& end = ends_[static_cast<std::size_t>(i)];
+    end = i + 1 == index ? begin : std::min(end, begin);
+  }
   if (index >= 0 && early_end >= 0) ends_[static_cast<std::size_t>(index)] = early_end;
 }
 

@@ -98,7 +98,7 @@ void TopologyPart::fields(FieldVisitor& visit) {
   visit("distribution", distribution, kDistributions, "how layers share the density");
   visit("start", start, kStarts, "which weights a run that begins sparse keeps first");
   visit("interval", interval, Range<std::int64_t>{0, kMany},
-        "optimizer steps between updates; 0: 1/120 of the run, 20 of 2400");
+        "optimizer steps between updates; 0: 1/120 of the run, at least 10");
   visit("churn", churn, Range<double>{0.0, 1.0},
         "share of the kept weights that an update replaces, at first");
   visit("anneal", anneal, kAnneal,
@@ -112,9 +112,10 @@ void TopologyPart::fields(FieldVisitor& visit) {
         "of grow = \"mixed\": parts by gradient for one by chance");
 }
 
-// Below about a hundred updates a moving topology does no better than a fixed one.
+// Below about a hundred updates a moving topology does no better than a fixed one; but an update takes
+// the place of a step, and more than one in ten is too many.
 std::int64_t TopologyPart::interval_in(std::int64_t steps) const {
-  return interval > 0 ? interval : std::max<std::int64_t>(1, steps / 120);
+  return interval > 0 ? interval : std::max<std::int64_t>(10, steps / 120);
 }
 
 void DecayPart::fields(FieldVisitor& visit) {
@@ -179,6 +180,8 @@ void HealthConfig::fields(FieldVisitor& visit) {
         "steps between samples of flip rate, kept mass and density; 0: none", OnResume::kFree);
   visit("virtual_mask", virtual_mask, kVirtualMasks,
         "while weights are dense, the flip rate of this mask, computed but not applied");
+  visit("activations", activations,
+        "density and dead neurons also of FFNs whose activations are not selected");
 }
 
 void RecipeConfig::fields(FieldVisitor& visit) {

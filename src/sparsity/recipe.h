@@ -132,6 +132,7 @@ struct PhaseConfig {
 struct HealthConfig {
   std::int64_t every = 40;
   std::string virtual_mask = "none";
+  bool activations = false;
   void fields(FieldVisitor& visit);
 };
 

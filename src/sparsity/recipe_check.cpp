@@ -105,6 +105,23 @@ void check_topology(const PhaseConfig& phase, const std::string& at) {
           phase.topology.end());
 }
 
+// A topology moves at updates only: without one, a phase never goes where it says.
+void check_updates(const PhaseConfig& phase, const std::string& at, std::int64_t begin,
+                   std::int64_t end, const RunLength& length) {
+  const TopologyPart& part = phase.topology;
+  if (!phase.weights.is_topology()) return;
+  const std::int64_t interval = part.interval_in(length.steps);
+  const std::int64_t last = (std::min(end, length.steps) - 1) / interval * interval;
+  require(part.end() == part.density || last >= std::max<std::int64_t>(begin, 1),
+          "{}: topology.density goes to {}, but no update falls into steps {} to {} at "
+          "topology.interval = {}; lower it, or train longer",
+          at, part.end(), begin, end, interval);
+  require(interval > 1 || part.churn == 0.0 || phase.optimizer.on_update == "apply",
+          "{}: topology.interval = 1 with optimizer.on_update = \"skip\" leaves no step for the "
+          "optimizer; raise it",
+          at);
+}
+
 // What a phase asks of the one before or behind it.
 void check_neighbours(const RecipeConfig& recipe, std::size_t index) {
   const PhaseConfig& phase = recipe.phase[index];
@@ -164,6 +181,9 @@ void validate(const RecipeConfig& recipe, const RunLength& length) {
         "may not overlap or be empty; this run has {} steps",
         place(i), until, end, before, length.steps);
     check_parts(recipe, i);
+    check_updates(recipe.phase[i], place(i), before, end, length);
+    require(!recipe.layers.empty() || !recipe.phase[i].layers.empty(),
+            "{}: no layers: recipe.layers is empty", place(i));
     before = end;
   }
   require(recipe.phase.empty() || before >= length.steps,

@@ -71,6 +71,7 @@ std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLaye
                                                     double density,
                                                     const TopologyPart& part) const {
   std::vector<LayerShape> shapes;
+  shapes.reserve(layers.size());
   for (const SparseLayer* layer : layers)
     shapes.push_back({layer->seam->weight->shape[0], layer->seam->weight->shape[1]});
   return layer_targets(

@@ -59,7 +59,7 @@ JsonLine health_record(const HealthSample& sample) {
   for (const LayerHealth& layer : sample.layers) layers.add(layer.name, record(layer));
   for (const FfnHealth& ffn : sample.ffns) ffns.add(ffn.name, record(ffn));
   if (!sample.layers.empty()) health.add("layers", layers);
-  if (!sample.ffns.empty()) health.add("ffns", ffns);
+  if (!sample.ffns.empty()) health.add("activations", record(sample.overall_ffn)).add("ffns", ffns);
   if (!sample.alarm.empty()) health.add("alarm", sample.alarm);
   return JsonLine().add("step", sample.step).add("health", health);
 }

@@ -112,7 +112,9 @@ void Trainer::change_weights(StepResult& result, std::int64_t step) {
   if (sparsity_.watches_moments())
     sparsity_.observe_moment_change(step, optimizer_.mean_moment_change(context_, scale),
                                     config_.optimizer.beta2);
-  sparsity_.before_update(context_, scale, result.lr);
+  sparsity_.before_update(context_, scale, [&](const Parameter& parameter) {
+    return result.lr * optimizer_.slot_of(parameter).lr_scale;
+  });
   optimizer_.apply(context_, {.lr = result.lr,
                               .scale = scale,
                               .update = ++progress_.updates,

@@ -144,7 +144,10 @@ class Run {
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
     metrics_.emplace(folder_->metrics_file());
-    if (checkpoint.empty()) evaluate();
+    if (!checkpoint.empty()) return;
+    // A recipe that begins sparse is sparse from the first figure on.
+    trainer_->sparsity().before_step(*context_, 0);
+    evaluate();
   }
 
   RunFacts facts(const std::string& checkpoint) const {
@@ -214,7 +217,9 @@ class Run {
       const Flops& flops = trainer_->sparsity().flops();
       line.add("phase", trainer_->sparsity().phase_index())
           .add("flops", flops.spent)
-          .add("flops_dense", flops.dense);
+          .add("flops_dense", flops.dense)
+          .add("flops_without_head", flops.spent_without_head)
+          .add("flops_dense_without_head", flops.dense_without_head);
       if (result.topology_update) line.add("topology_update", true);
     }
     metrics_->append(line);
