@@ -216,6 +216,17 @@ void broken_fp8(const Fp8RoundArgs& args, const Device&, Queue&) {
 float to_nearest(float x) { return std::nearbyint(x); }
 float toward_zero(float x) { return std::trunc(x); }
 
+// An entry of twice the size halves the scale.
+void half_scaled_fp8(const Fp8RoundArgs& args, const Device& d, Queue& q) {
+  std::vector<float> x(floats(args.x).begin(), floats(args.x).end());
+  float amax = 0.0f;
+  for (const float value : x) amax = std::max(amax, std::abs(value));
+  x.push_back(2.0f * amax);
+  const View view = view_of(x.data(), {static_cast<std::int64_t>(x.size())});
+  reference_table().fp8_round({.x = view, .y = view, .format = args.format}, d, q);
+  std::copy(x.begin(), x.end() - 1, args.y.as<float>());
+}
+
 void signed_change(const MomentChangeArgs& args, const Device&, Queue&) {
   double sum = 0.0;
   for (std::size_t i = 0; i < floats(args.v).size(); ++i) {
@@ -238,6 +249,7 @@ void corrected_frozen_adamw(const AdamwArgs& args, const Device& d, Queue& q) {
 const RegisterBreakage kRest[] = {
     {"fp8_round.toward_zero", "Sste_S8.*",
      replace<&KernelTable::fp8_round, broken_fp8<toward_zero, true, true>>},
+    {"fp8_round.half_scale", "Sste_L4.*", replace<&KernelTable::fp8_round, half_scaled_fp8>},
     {"fp8_round.no_scale", "Sste_L4.*:Sste_S8.*",
      replace<&KernelTable::fp8_round, broken_fp8<to_nearest, false, true>>},
     {"fp8_round.zero_unguarded", "Sste_S8.*",

@@ -156,6 +156,24 @@ void swapped_counts(const TopologyUpdateArgs& args, const Device& device, Queue&
 const RegisterBreakage kSwapped("topology_update.counts_swapped", "Mst_M6*:Mst_M13*",
                                 [](KernelTable& table) { table.topology_update = swapped_counts; });
 
+void without_lambda(const TopologyUpdateArgs& args, const Device& device, Queue& queue) {
+  TopologyUpdateArgs broken = args;
+  broken.mest_lambda = 0.0;
+  good(broken, device, queue);
+}
+const RegisterBreakage kLambda("topology_update.mest_lambda", "Mst_M13*",
+                               [](KernelTable& table) { table.topology_update = without_lambda; });
+
+void magnitude_for_sensitivity(const TopologyUpdateArgs& args, const Device& device, Queue& queue) {
+  TopologyUpdateArgs broken = args;
+  if (args.score == DropScore::kSensitivity) broken.score = DropScore::kMagnitude;
+  good(broken, device, queue);
+}
+const RegisterBreakage kSensitivity("topology_update.sensitivity", "Mst_M13*",
+                                    [](KernelTable& table) {
+                                      table.topology_update = magnitude_for_sensitivity;
+                                    });
+
 void one_too_few(const TopologyUpdateArgs& args, const Device& device, Queue& queue) {
   TopologyUpdateArgs broken = args;
   broken.num_random = std::max<std::int64_t>(args.num_random, 1) - 1;

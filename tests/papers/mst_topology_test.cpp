@@ -280,6 +280,30 @@ TEST(Mst_M13, RestorationOfTheLiteralLayer) {
   }
 }
 
+// Three scores, three sets: |w| = 1 2 3 .5; |w| + .5 |g| = 4 2.5 18 .5; |w / (g + 1e-9)| = 1/6 2 .1
+// 5e8.
+TEST(Mst_M13, DropScoresOfALiteralLayer) {
+  const struct {
+    DropScore score;
+    Indices kept;
+  } wanted[] = {{DropScore::kMagnitude, {1, 2}},
+                {DropScore::kMest, {0, 2}},
+                {DropScore::kSensitivity, {1, 3}}};
+  for (const KernelTable* table : paper_tables())
+    for (const auto& want : wanted) {
+      Layer layer(4);
+      layer.weight = {1, -2, 3, -.5f};
+      layer.grad = {-6, 1, 30, 0};
+      layer.mask = {1, 1, 1, 1};
+      TopologyUpdateArgs args = layer.args();
+      args.score = want.score;
+      args.mest_lambda = .5;
+      args.num_prune = 2;
+      topology_update(Context(*table, 1), args);
+      EXPECT_EQ(ones(layer.mask), want.kept) << table->name;
+    }
+}
+
 // Of equals the lower index is kept, and is grown.
 TEST(Mst_M13, TiesGoToTheLowerIndex) {
   for (const KernelTable* table : paper_tables()) {

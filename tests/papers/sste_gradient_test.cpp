@@ -31,6 +31,18 @@ TEST(Sste_L4, Fp8Vector) {
     }
 }
 
+// The largest entry sits at the format's maximum, so s = 1: the smallest subnormal stays, half of it
+// is a tie that goes to zero. Any other scale loses the one or keeps the other.
+TEST(Sste_L4, LargestEntrySetsTheScale) {
+  for (const KernelTable* table : paper_tables()) {
+    EXPECT_EQ(fp8_of(*table, {448, 0x1p-9f, 0x1p-10f}, Fp8Format::kE4m3), (Floats{448, 0x1p-9f, 0}))
+        << table->name;
+    EXPECT_EQ(fp8_of(*table, {57344, 0x1p-16f, 0x1p-17f}, Fp8Format::kE5m2),
+              (Floats{57344, 0x1p-16f, 0}))
+        << table->name;
+  }
+}
+
 TEST(Sste_S7, MeanIsTheGradient) {
   const KernelTable& table = fast_paper_table();
   for (const Group& group : {Group{.7f, .2f, -1.1f, .4f}, Group{1e-3f, 2, 1e-2f, 0}})
