@@ -10,6 +10,8 @@ namespace {
 void require_packing(std::string_view op, const ConstView& dense, const ConstView& values,
                      const ConstView& nibbles, bool transpose) {
   require_one_float_type(op, {{"dense", dense}, {"values", values}});
+  require(dense.shape().rank() == 2, "[{}] dense must have two dimensions, got {}", op,
+          to_string(dense.shape()));
   const std::int64_t rows = transpose ? dense.cols() : dense.rows();
   const std::int64_t cols = transpose ? dense.rows() : dense.cols();
   require(cols % 4 == 0, "[{}] {} of dense must be a multiple of 4, got {}", op,

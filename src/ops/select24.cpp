@@ -7,6 +7,8 @@ namespace twill {
 
 void validate(const Select24Args& args) {
   require_one_float_type("select24", {{"x", args.x}});
+  require(args.x.shape().rank() == 2, "[select24] x must have shape (R, C), got {}",
+          to_string(args.x.shape()));
   require_bytes("select24", {"mask", args.mask}, args.x.shape());
   const bool within_row = args.axis == GroupAxis::kWithinRow;
   const std::int64_t grouped = within_row ? args.x.cols() : args.x.rows();

@@ -36,6 +36,8 @@ const std::array<std::uint16_t, 90>& transposable_patterns() {
 
 void validate(const Transposable24Args& args) {
   require_one_float_type("transposable24", {{"x", args.x}});
+  require(args.x.shape().rank() == 2, "[transposable24] x must have shape (R, C), got {}",
+          to_string(args.x.shape()));
   require_bytes("transposable24", {"mask", args.mask}, args.x.shape());
   require(args.x.rows() % 4 == 0, "[transposable24] rows must be a multiple of 4, got {}",
           args.x.rows());

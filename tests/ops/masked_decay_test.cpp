@@ -77,6 +77,11 @@ TEST(MaskedDecayErrors, NameTheProblem) {
       good, [&](auto& args) { args.weight = x.view({6}); },
       "[masked_decay] weight must have shape (2, 3), got (6)");
   expect_refused(
+      good, [](auto& args) { args.scale = NAN; }, "[masked_decay] scale must be finite, got nan");
+  expect_refused(
+      good, [](auto& args) { args.rate = INFINITY; },
+      "[masked_decay] rate must be finite, got inf");
+  expect_refused(
       good, [](auto& args) { args.mask = {}; }, "[masked_decay] mask is missing");
   expect_refused(
       good, [&](auto& args) { args.mask = mask.view({6}); },

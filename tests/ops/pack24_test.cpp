@@ -101,6 +101,22 @@ TEST_P(Pack24, FillsGroupsThatAreShort) {
   EXPECT_EQ(packed[1].values, (Values{0x44, 0x48, 0x0D}));
 }
 
+// Any byte but 0 is set: 128 has no bit but the highest, 254 all but the lowest.
+TEST_P(Pack24, AnyByteButZeroIsSet) {
+  for (const bool transpose : {false, true}) {
+    Pack24Problem problem{{2, 8, transpose}, Values(16), Values(16)};
+    constexpr double kBytes[] = {2, 0, 255, 0, 0, 128, 0, 254, 0, 0, 3, 16, 255, 255, 2, 2};
+    for (std::size_t i = 0; i < 16; ++i) {
+      const std::size_t at = transpose ? i % 8 * 2 + i / 8 : i;
+      problem.dense[at] = static_cast<double>(i + 1);
+      problem.mask[at] = kBytes[i];
+    }
+    const Outputs packed = problem.run(GetParam());
+    EXPECT_EQ(packed[0].values, (Values{1, 3, 6, 8, 11, 12, 13, 14})) << transpose;
+    EXPECT_EQ(packed[1].values, (Values{0xD8, 0x4E})) << transpose;
+  }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, Pack24, testing::ValuesIn(setups_under_test()), setup_name);
 
 TEST(Pack24Errors, NameTheProblem) {
@@ -113,6 +129,12 @@ TEST(Pack24Errors, NameTheProblem) {
   EXPECT_NO_THROW(validate(good));
   expect_refused(
       good, [](auto& args) { args.dense = {}; }, "[pack24] dense is missing");
+  expect_refused(
+      good,
+      [&](auto& args) {
+        args.dense = dense.view({1, 3, 8});
+      },
+      "[pack24] dense must have two dimensions, got (1, 3, 8)");
   expect_refused(
       good, [&](auto& args) { args.mask = mask.view({24}); },
       "[pack24] mask must have shape (3, 8), got (24)");

@@ -114,6 +114,12 @@ TEST(Select24Errors, NameTheProblem) {
       good, [&](auto& args) { args.mask = mask.view({24}); },
       "[select24] mask must have shape (3, 8), got (24)");
   expect_refused(
+      good,
+      [&](auto& args) {
+        args.x = x.view({3, 2, 4}), args.mask = mask.view({3, 2, 4});
+      },
+      "[select24] x must have shape (R, C), got (3, 2, 4)");
+  expect_refused(
       good, [](auto& args) { args.axis = GroupAxis::kWithinColumn; },
       "[select24] rows must be a multiple of 4, got 3");
   expect_refused(

@@ -101,6 +101,9 @@ TEST(Transposable24Errors, NameTheProblem) {
       },
       "[transposable24] mask must have shape (4, 4), got (4, 6)");
   expect_refused(
+      good, [&](auto& args) { args.x = square.view({16}), args.mask = square_mask.view({16}); },
+      "[transposable24] x must have shape (R, C), got (16)");
+  expect_refused(
       good,
       [&](auto& args) {
         args.x = x.view({3, 8}), args.mask = mask.view({3, 8});

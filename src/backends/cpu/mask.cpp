@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <array>
 #include <atomic>
+#include <cmath>
 
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/mask_simd.h"

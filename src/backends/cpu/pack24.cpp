@@ -41,16 +41,18 @@ constexpr std::array<Choice, 16> kChoices = [] {
   return choices;
 }();
 
-// Bit i is entry i of a group's mask. Of neighbours, the product collects the lowest bits of the
-// four bytes in its highest one.
+// Bit i is entry i of a group's mask, any byte but 0 being set. Of four neighbours, the lowest bit of
+// each becomes whether it is set; the product collects these in its highest byte.
 inline unsigned set_entries(const std::uint8_t* mask, std::int64_t stride) {
   if (stride == 1) {
     std::uint32_t word;
     std::memcpy(&word, mask, sizeof word);
+    word = (((word & 0x7f7f'7f7fu) + 0x7f7f'7f7fu) | word) >> 7 & 0x0101'0101u;
     return word * 0x0102'0408u >> 24 & 15u;
   }
-  return mask[0] | unsigned{mask[stride]} << 1 | unsigned{mask[2 * stride]} << 2 |
-         unsigned{mask[3 * stride]} << 3;
+  unsigned set = 0;
+  for (unsigned i = 0; i < 4; ++i) set |= unsigned{mask[i * stride] != 0} << i;
+  return set;
 }
 
 // One group whose entries are `stride` apart; returns its code.

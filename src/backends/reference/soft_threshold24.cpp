@@ -4,11 +4,11 @@
 #include <algorithm>
 #include <array>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "backends/reference/magnitude.h"
 
 namespace twill::reference {
 namespace {
@@ -19,8 +19,7 @@ constexpr std::int64_t kRun = 256;  // elements added one after the other: the c
 template <class T>
 T threshold(const std::array<T, 4>& group) {
   std::array<T, 4> b;
-  for (std::size_t k = 0; k < 4; ++k)
-    b[k] = std::isnan(group[k]) ? std::numeric_limits<T>::infinity() : std::abs(group[k]);
+  for (std::size_t k = 0; k < 4; ++k) b[k] = magnitude(group[k]);
   std::sort(b.begin(), b.end());
   return b[1];
 }

@@ -3,22 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
 #include <vector>
 
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "backends/reference/magnitude.h"
 #include "base/rng.h"
 
 namespace twill::reference {
 namespace {
 
 using Indices = std::vector<std::int64_t>;
-
-template <class T>
-T magnitude(T value) {
-  return std::isnan(value) ? std::numeric_limits<T>::infinity() : std::abs(value);
-}
 
 // In the storage type, because the order of the scores is part of the contract.
 template <class T>

@@ -2,20 +2,14 @@
 #include "ops/venom.h"
 
 #include <algorithm>
-#include <cmath>
-#include <limits>
 #include <vector>
 
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "backends/reference/magnitude.h"
 
 namespace twill::reference {
 namespace {
-
-template <class T>
-T magnitude(T x) {
-  return std::isnan(x) ? std::numeric_limits<T>::infinity() : std::abs(x);
-}
 
 std::int64_t at_position(const ConstView& order, std::int64_t position) {
   return order ? order.as<std::int32_t>()[position] : position;
