@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which pairs (query i, key j) attention computes. All patterns are causal and every query sees
-// itself.
+// itself. kFixed, T no multiple of `stride`: the partial last block sees the end of every full
+// block, the last one included; its own end does not exist.
 #pragma once
 
 #include <cstdint>

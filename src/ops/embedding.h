@@ -9,8 +9,8 @@
 //   out             (B, T, C)
 //
 // Forward is one f32 addition per element: bit-identical on every backend.
-// Backward (first_position 0) adds dout into dtoken_table and dposition_table (both keep what they held), per table
-// row in ascending order of (b, t): deterministic, error at most (n + 1) eps Σ|terms| for n terms.
+// Backward (first_position 0) adds dout into dtoken_table and dposition_table (both keep what they
+// held), per table row in ascending (b, t): deterministic, error at most (n + 1) eps Σ|n terms|.
 #pragma once
 
 #include "ops/context.h"

@@ -7,8 +7,8 @@
 //   x, y  any equal shapes; y may be x
 //
 // s, the product and the quotient are each rounded to the type of x: bit-exact everywhere. A tensor
-// with an entry that is not finite is copied as it is: the trainer's finite check sees it. An amax so
-// small that max / amax overflows takes the largest finite s.
+// with an entry that is not finite is copied as it is: the trainer's finite check sees it. An amax
+// so small that max / amax overflows takes the largest finite s.
 #pragma once
 
 #include <cstdint>

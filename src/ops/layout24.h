@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Where the metadata of ops/pack24.h lies in the layout that Ampere-class sparse products of CUTLASS
-// 2.x read. A bijection of the canonical (row, word) order.
+// Where the metadata of ops/pack24.h lies in the layout that Ampere-class sparse products of
+// CUTLASS 2.x read. A bijection of the canonical (row, word) order.
 //
 //   word   16 bits (4 groups of 16-bit operands) or 32 bits (8 groups of 8-bit operands)
 //   rows   a multiple of 32 (16-bit) or 16 (8-bit); the number of words per row is even

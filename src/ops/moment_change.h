@@ -5,8 +5,8 @@
 //
 //   grad, v  any equal shapes;  sum (1) f64
 //
-// It decides something, so the order is fixed: f64 from the first operation on, runs of 256 elements
-// in index order, then the runs in index order.
+// It decides something, so the order is fixed: f64 from the first operation on, runs of 256
+// elements in index order, then the runs in index order.
 #pragma once
 
 #include "ops/context.h"

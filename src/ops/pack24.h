@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // The canonical packed form of a 2:4 matrix, and back. Every hardware layout is a bijection of it.
 //
-//   dense     (R, C)           x; with `transpose` the matrix packed is xᵀ, and (R, C) below is its shape
-//   mask      (R, C) u8        of dense's own orientation; positions, never "value != 0"
-//   values    (R, C / 2)       the two kept entries of each group of four, lower index first
-//   nibbles   (R, ceil(C/8)) u8  per group: index of the first kept entry in the low two bits, of the
+//   dense    (R, C)            x; with `transpose` the matrix packed is xᵀ, (R, C) below its shape
+//   mask     (R, C) u8         in dense's own orientation, any byte but 0 is set; not "value != 0"
+//   values   (R, C / 2)        the two kept entries of each group of four, lower index first
+//   nibbles  (R, ceil(C/8)) u8 per group: index of the first kept entry in the low two bits, of the
 //                              second in the high two; group 2 k in the low half of byte k
 //
-// C is a multiple of 4. Six codes exist: 1100 0x4, 1010 0x8, 0110 0x9, 1001 0xC, 0101 0xD, 0011 0xE.
+// C is a multiple of 4. Six codes: 1100 0x4, 1010 0x8, 0110 0x9, 1001 0xC, 0101 0xD, 0011 0xE.
 // A group whose mask has fewer than two set bits is filled with its lowest unset positions, stored
 // with the value 0; of more than two the first two count. An odd last half byte is 0.
 // unpack24 writes zeros where nothing is stored. Copies only: bit-exact. Values have the type of

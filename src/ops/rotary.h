@@ -5,7 +5,7 @@
 //                         stay untouched
 //
 // Pairs are (i, i + D/2), as in LLaMA checkpoints of Hugging Face:
-//   (u, v) -> (u cos a - v sin a, u sin a + v cos a),  a = t theta^(-2i/D), t from first_position on
+//   (u, v) -> (u cos a - v sin a, u sin a + v cos a), a = t theta^(-2i/D), t from first_position on
 // `inverse` turns by -a: the backward pass. Angles, sines and cosines are computed in f64 and
 // rounded once to the type of x on every backend; products and sums are in that type. Error per
 // element at most 4 eps (|u| + |v|).

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 // Which tokens stand beside each other in the blocks of a V:2:M selection.
 //
-// cluster_energy: score[t, e] = Σ a[t, i] over the neurons i with cluster[i] = e, in index order, in
-//   the type of a.                a (T, F), cluster (F) i32 in [0, E), score (T, E)
-// route_tokens:   e(t) = the best column of score[t] (lowest index of equal ones, NaN counts as +Inf);
+// cluster_energy: score[t, e] = Σ a[t, i] over the neurons i with cluster[i] = e, in index order,
+//   in the type of a.             a (T, F), cluster (F) i32 in [0, E), score (T, E)
+// route_tokens: e(t) = the best column of score[t] (lowest index of equal ones, NaN as +Inf);
 //   order = tokens sorted by e(t), equal ones in their order.       score (T, E), order (T) i32
 //   `route` (T) i32, optional: e(t).
-//   `dealt` (T) i32, optional: the tokens of `order` dealt out over windows of deal_window = m, for a
-//   selection along tokens, which wants every cluster in every window. The order is cut into S equal
-//   strata, stratum s from floor(s T / S) to floor((s + 1) T / S): S = m / 4, and 4 for m = 4. With
-//   c = m / S (4, and 1 for m = 4), window w takes tokens w c … w c + c - 1 of stratum 0, then of
-//   stratum 1, and so on, for w below floor(T / S) / c, rounded down. The tokens left over follow in
-//   the order of `order`.                                         m a multiple of 4, 4 or more
+//   `dealt` (T) i32, optional: the tokens of `order` dealt out over windows of deal_window = m,
+//   for a selection along tokens, which wants every cluster in every window. The order is cut into
+//   S equal strata, stratum s from floor(s T / S) to floor((s + 1) T / S): S = m / 4, and 4 for
+//   m = 4. With c = m / S (4, and 1 for m = 4), window w takes tokens w c … w c + c - 1 of
+//   stratum 0, then of stratum 1, and so on, for w below floor(T / S) / c, rounded down. The tokens
+//   left over follow in the order of `order`.                     m a multiple of 4, 4 or more
 #pragma once
 
 #include <cstdint>

@@ -7,10 +7,10 @@
 //   x, y  (R, C), y may be x; the grouped dimension is a multiple of 4
 //   scale finite, rounded to the type of x once
 //
-// At most two entries of a group are not zero; where S is zero, y is +0. One subtraction and one product per
-// element, each rounded to the type of x: bit-exact everywhere. NaN counts as magnitude +Inf for
-// the threshold, and itself comes out as NaN; a group with Inf - Inf gives NaN: the trainer's
-// finite check sees both.
+// At most two entries of a group are not zero; where S is zero, y is +0. One subtraction and one
+// product per element, each rounded to the type of x: bit-exact everywhere. NaN counts as magnitude
+// +Inf for the threshold, and itself comes out as NaN; a group with Inf - Inf gives NaN: the
+// trainer's finite check sees both.
 //
 // soft_threshold24_sums: what the scale is computed from, S unscaled:
 //
@@ -19,7 +19,7 @@
 // The sums decide something, so their order is fixed: each run of 256 consecutive elements
 // (row-major, the last run may be shorter) is added in index order in f64, then the runs in index
 // order. Products are formed in f64.
-//   beta that minimises ||x - beta S(x)||²: sums[0] / sums[1];  that keeps the L1: sums[2] / sums[3]
+//   beta that minimises ||x - beta S(x)||²: sums[0] / sums[1]; that keeps the L1: sums[2] / sums[3]
 #pragma once
 
 #include "ops/context.h"

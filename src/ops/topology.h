@@ -11,11 +11,12 @@
 //          then num_random of the rest, those with the smallest random words
 //
 // Scores, in the type of weight: kMagnitude |w|; kMest |w| + lambda |g|; kSensitivity
-// |w / (g + 1e-9)|. NaN counts as +Inf. Of equal scores the lower index counts as better: it is kept,
-// and it is grown. The word of element e is word e % 4 of philox4x32({e / 4 (low 32 bits), e / 4
-// (high), update, kGrow | stream << 8}, seed); of equal words the lower index is smaller.
-// Dropped and regrown in one update: keeps its value, `grown` is 0. Grown from inactive: weight 0.
-// Dropped for good: weight 0. num_prune <= active, num_grad + num_random <= N - active + num_prune.
+// |w / (g + 1e-9)|. NaN counts as +Inf. Of equal scores the lower index counts as better: it is
+// kept, and it is grown. The word of element e is word e % 4 of
+// philox4x32({e / 4 (low 32 bits), e / 4 (high), update, kGrow | stream << 8}, seed); of equal
+// words the lower index is smaller. Dropped and regrown in one update: keeps its value, `grown`
+// is 0. Grown from inactive: weight 0. Dropped for good: weight 0. num_prune <= active,
+// num_grad + num_random <= N - active + num_prune.
 //
 // Inactive before and after: not touched. lambda and 1e-9 are rounded to the type of weight, then
 // each operation is.
@@ -23,11 +24,11 @@
 // With mask all 0, num_prune = num_grad = 0 and num_random = n it draws a random topology of n;
 // weight and grad may then be absent.
 //
-// Where the mask is in host memory, kernels call require_topology_counts before they change anything.
+// Where the mask is in host memory, kernels call require_topology_counts before any change.
 //
 // regrow_moments: the optimizer state of newly active weights.
-//   m[i] = 0 and v[i] = mean of v over mask && !grown, where grown[i]; the mean by the rule of runs in
-//   ops/soft_threshold24.h in f64, rounded once; 0 when there is none. kZero: v[i] = 0.
+//   m[i] = 0 and v[i] = mean of v over mask && !grown, where grown[i]; the mean by the rule of runs
+//   in ops/soft_threshold24.h in f64, rounded once; 0 when there is none. kZero: v[i] = 0.
 #pragma once
 
 #include <cstdint>

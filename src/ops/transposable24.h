@@ -5,9 +5,9 @@
 //   x     (R, C), both multiples of 4
 //   mask  (R, C) u8
 //
-// kExact       the best of the 90 legal patterns. The score of a pattern is (p0 + p1) + (p2 + p3) in
-//              the type of x, p_i the sum of row i's two kept magnitudes (lower column first). The
-//              highest score wins, of equal ones the lowest index; patterns are numbered in
+// kExact       the best of the 90 legal patterns. The score of a pattern is (p0 + p1) + (p2 + p3)
+//              in the type of x, p_i the sum of row i's two kept magnitudes (lower column first).
+//              The highest score wins, of equal ones the lowest index; patterns are numbered in
 //              descending lexicographic order, row-major: 0 is 1100/1100/0011/0011, 89 is
 //              0011/0011/1100/1100.
 // kGreedyKeep  entries from the largest magnitude down, of equal ones the lowest index of the
