@@ -96,8 +96,6 @@ testing::AssertionResult check_attention_backward(const Setup& setup) {
   return testing::AssertionSuccess();
 }
 
-namespace {
-
 testing::AssertionResult check_attention_patterns(const Setup& setup) {
   Random random;
   for (const AttentionShape& shape : kPatternShapes)
@@ -112,6 +110,8 @@ testing::AssertionResult check_attention_patterns(const Setup& setup) {
     }
   return testing::AssertionSuccess();
 }
+
+namespace {
 
 class Attention : public TableTest {};
 

@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
-#include <string>
 #include <vector>
 
 #include "ops/activation.h"
@@ -21,6 +20,7 @@
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
+#include "ops/mutation.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/sum_squares.h"
@@ -28,40 +28,6 @@
 
 namespace twill {
 namespace {
-
-struct Mutation {
-  std::string name;
-  testing::AssertionResult (*check)(const Setup&);
-  void (*mutate)(KernelTable&);
-  int threads = 1;
-};
-
-// The good kernel on bad arguments.
-template <auto kKernel, auto kChange, class Args>
-void run_changed(const Args& args, const Device& device, Queue& queue) {
-  Args broken = args;
-  kChange(broken);
-  (reference_table().*kKernel)(broken, device, queue);
-}
-template <auto kKernel, auto kChange>
-void change(KernelTable& table) {
-  table.*kKernel = run_changed<kKernel, kChange>;
-}
-
-// A bad kernel.
-template <auto kKernel, auto kBroken>
-void replace(KernelTable& table) {
-  table.*kKernel = kBroken;
-}
-
-template <class Byte>
-auto floats(const BasicView<Byte>& view) {
-  return std::span(view.template as<float>(), static_cast<std::size_t>(view.num_elements()));
-}
-template <class T>
-std::vector<T> copy_of(const ConstView& view) {
-  return std::vector<T>(view.as<T>(), view.as<T>() + view.num_elements());
-}
 
 void activation_without_tail(const ActivationForwardArgs& args, const Device& d, Queue& q) {
   const bool has_tail = args.y.num_elements() % 8 != 0;
@@ -342,22 +308,9 @@ std::vector<Mutation> all_mutations() {
   return all;
 }
 
-void PrintTo(const Mutation& mutation, std::ostream* out) { *out << mutation.name; }
-std::string mutation_name(const testing::TestParamInfo<Mutation>& tested) {
-  return tested.param.name;
-}
-
 class BrokenKernel : public testing::TestWithParam<Mutation> {};
 
-TEST_P(BrokenKernel, IsRejected) {
-  KernelTable broken = reference_table();
-  broken.name = "broken";
-  GetParam().mutate(broken);
-  const testing::AssertionResult verdict =
-      GetParam().check({.table = &broken, .threads = GetParam().threads});
-  EXPECT_FALSE(verdict);
-  RecordProperty("verdict", verdict.message());
-}
+TEST_P(BrokenKernel, IsRejected) { expect_rejected(GetParam()); }
 
 INSTANTIATE_TEST_SUITE_P(Mutations, BrokenKernel, testing::ValuesIn(all_mutations()),
                          mutation_name);
