@@ -29,13 +29,18 @@ constexpr auto kSelectMirrored = [](const auto& args, const auto& run) {
   mirror_columns(args.mask.template as<std::uint8_t>(), args.mask.shape());
 };
 
-constexpr auto kSelectWithoutNan = [](const Select24Args& args, const auto& run) {
+constexpr auto kSelectWithoutNan = [](const auto& args, const auto& run) {
   std::vector<float> x = copy_of<float>(args.x);
   std::ranges::replace_if(
       x, [](float v) { return std::isnan(v); }, 0.0f);
-  Select24Args changed = args;
+  auto changed = args;
   changed.x = view_of(x.data(), args.x.shape());
   run(changed);
+};
+
+constexpr auto kOtherAxis = [](Select24Args& args) {
+  if (args.x.rows() % 4 != 0 || args.x.cols() % 4 != 0) return;
+  args.axis = args.axis == GroupAxis::kWithinRow ? GroupAxis::kWithinColumn : GroupAxis::kWithinRow;
 };
 
 constexpr auto kApplyInverted = [](const ApplyMaskArgs& args, const auto& run) {
@@ -79,8 +84,22 @@ constexpr auto kSwapValues = [](const Pack24Args& args, const auto& run) {
     std::swap(values[i], values[i + 1]);
 };
 
+constexpr auto kReadSwappedNibbles = [](const Unpack24Args& args, const auto& run) {
+  std::vector<std::uint8_t> bytes = copy_of<std::uint8_t>(args.nibbles);
+  for (std::uint8_t& byte : bytes) byte = static_cast<std::uint8_t>(byte << 4 | byte >> 4);
+  Unpack24Args changed = args;
+  changed.nibbles = view_of(bytes.data(), args.nibbles.shape());
+  run(changed);
+};
+
+constexpr auto kCountWithoutLastRow = [](CountNonzeroArgs& args) {
+  args.x = args.x.row_range(0, args.x.rows() - 1);
+};
+
 const RegisterBreakage kBreakages[] = {
     {"apply_mask.inverted", "Fst_A5.*", spoil<&KernelTable::apply_mask, kApplyInverted>},
+    {"count_nonzero.last_row", "Venom_V12.*",
+     spoil_arguments<&KernelTable::count_nonzero, kCountWithoutLastRow>},
     {"mask_difference.one_way", "Fst_E*:Sste_S10.*",
      spoil<&KernelTable::mask_difference, kCountOneWay>},
     {"mask_mass.counts_all", "Fst_A2.*", spoil<&KernelTable::mask_mass, kMassOfAll>},
@@ -91,6 +110,7 @@ const RegisterBreakage kBreakages[] = {
      spoil_arguments<&KernelTable::masked_decay, [](MaskedDecayArgs& args) { args.rate *= 2.0; }>},
     {"pack24.nibble_order", "Fst_C2.*", spoil<&KernelTable::pack24, kSwapNibbles>},
     {"pack24.value_order", "Fst_C2.*", spoil<&KernelTable::pack24, kSwapValues>},
+    {"select24.axis", "Fst_A6.*", spoil_arguments<&KernelTable::select24, kOtherAxis>},
     {"select24.nan", "Fst_A6.*", spoil<&KernelTable::select24, kSelectWithoutNan>},
     {"select24.ties", "Fst_A6.*", spoil<&KernelTable::select24, kSelectMirrored>},
     {"transposable24.greedy_for_exact", "Fst_A*",
@@ -98,7 +118,9 @@ const RegisterBreakage kBreakages[] = {
                      [](Transposable24Args& args) {
                        args.method = TransposableMethod::kGreedyKeep;
                      }>},
+    {"transposable24.nan", "Fst_A6.*", spoil<&KernelTable::transposable24, kSelectWithoutNan>},
     {"transposable24.ties", "Fst_A*", spoil<&KernelTable::transposable24, kSelectMirrored>},
+    {"unpack24.nibble_order", "Fst_C2.*", spoil<&KernelTable::unpack24, kReadSwappedNibbles>},
 };
 
 }  // namespace

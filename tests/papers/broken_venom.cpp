@@ -129,6 +129,15 @@ constexpr auto other_axis = [](VenomSelectArgs& args) {
   args.along =
       args.along == GroupAxis::kWithinRow ? GroupAxis::kWithinColumn : GroupAxis::kWithinRow;
 };
+constexpr auto without_nan = [](const VenomSelectArgs& args, const auto& run) {
+  std::vector<float> x = copy_of<float>(args.x);
+  std::ranges::replace_if(
+      x, [](float v) { return std::isnan(v); }, 0.0f);
+  VenomSelectArgs changed = args;
+  changed.x = view_of(x.data(), args.x.shape());
+  run(changed);
+};
+constexpr auto no_column_order = [](VenomSelectArgs& args) { args.column_order = {}; };
 constexpr auto no_row_order = [](VenomSelectArgs& args) { args.row_order = {}; };
 constexpr auto no_pattern = [](auto& args) { args.pattern = AttentionPattern::kCausal; };
 // A local window of one key too many; the others are off by one in their period.
@@ -145,6 +154,9 @@ const RegisterBreakage kVenom[] = {
     {"venom_select.three_per_row", kSelection,
      replace<&KernelTable::venom_select, flawed_venom_select<Flaw::kThreePerRow>>},
     {"venom_select.axis", kSelection, change<&KernelTable::venom_select, other_axis>},
+    {"venom_select.nan", kSelection, spoil<&KernelTable::venom_select, without_nan>},
+    {"venom_select.column_order", "Venom_V9.*",
+     change<&KernelTable::venom_select, no_column_order>},
     {"venom_select.row_order", "Venom_V9.*", change<&KernelTable::venom_select, no_row_order>},
     {"route_tokens.ties", "Venom_V9.*",
      replace<&KernelTable::route_tokens, flawed_route_tokens<false, true>>},
@@ -156,6 +168,8 @@ const RegisterBreakage kVenom[] = {
     {"cluster_energy.last", "Venom_V9.*",
      replace<&KernelTable::cluster_energy, flawed_cluster_energy>},
     {"attention.pattern_ignored", kPatterns, change<&KernelTable::attention_forward, no_pattern>},
+    {"attention_backward.pattern_ignored", kPatterns,
+     change<&KernelTable::attention_backward, no_pattern>},
     {"attention.pattern_off_by_one", kPatterns,
      change<&KernelTable::attention_forward, next_stride>},
 };

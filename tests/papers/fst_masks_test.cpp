@@ -192,6 +192,10 @@ TEST(Fst_A6, NanCountsAsInfinity) {
   const Matrix w{4, 4, {5, 6, 7, nan, -nan, 1, 2, 3, inf, 1, -inf, nan, nan, nan, inf, 9}};
   for (const KernelTable* table : paper_tables())
     EXPECT_EQ(to_text(row_mask(Context(*table, 1), w)), "0011/1001/1010/1100") << table->name;
+  // Infinite sums are equal: the first pattern that keeps the NaN.
+  const Matrix block{4, 4, {9, 9, 1, nan, 9, 9, 1, 1, 1, 1, 9, 9, 1, 1, 9, 9}};
+  for (const KernelTable* table : paper_tables())
+    EXPECT_EQ(to_text(block_mask(Context(*table, 1), block)), "1001/1100/0110/0011") << table->name;
 }
 
 }  // namespace

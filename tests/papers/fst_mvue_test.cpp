@@ -86,30 +86,69 @@ TEST(Fst_B1, AnalyticVectors) {
     }
 }
 
-// With sorted magnitudes the systematic draw is the pair law of section 2.4.
+struct Pairs {
+  double p12, p13, p14, p23, p24, p34;
+
+  std::array<double, 4> inclusion() const {
+    return {p12 + p13 + p14, p12 + p23 + p24, p13 + p23 + p34, p14 + p24 + p34};
+  }
+};
+
+// Section 2.4: one legal law over pairs of ascending magnitudes. Not the one that is drawn here, but
+// every law of least variance has its inclusions.
+Pairs pair_law(double a1, double a2, double a3, double a4) {
+  const double S = a1 + a2 + a3 + a4, R = a1 + a2 + a3;
+  if (2 * a1 + a3 >= a4)
+    return {0,
+            (2 * a1 + a3 - a4) / (2 * S),
+            (2 * a1 - a3 + a4) / (2 * S),
+            (2 * a2 + a3 - a4) / (2 * S),
+            (2 * a2 - a3 + a4) / (2 * S),
+            (a3 + a4 - a1 - a2) / S};
+  if (R >= a4)
+    return {0, 0, 2 * a1 / S, (R - a4) / S, (a2 + a4 - a1 - a3) / S, (a3 + a4 - a1 - a2) / S};
+  return {0, 0, a1 / R, 0, a2 / R, a3 / R};
+}
+
+void expect_pairs(const Pairs& got, const Pairs& want, double tolerance) {
+  EXPECT_NEAR(got.p12, want.p12, tolerance);
+  EXPECT_NEAR(got.p13, want.p13, tolerance);
+  EXPECT_NEAR(got.p14, want.p14, tolerance);
+  EXPECT_NEAR(got.p23, want.p23, tolerance);
+  EXPECT_NEAR(got.p24, want.p24, tolerance);
+  EXPECT_NEAR(got.p34, want.p34, tolerance);
+}
+
 TEST(Fst_B1, PairLaw) {
-  struct Pairs {
-    Group group;
-    double p12, p13, p14, p23, p24, p34;
-  };
+  expect_pairs(pair_law(1, 2, 3, 4), {0, .05, .15, .15, .25, .40}, 1e-12);
+  expect_pairs(pair_law(.5, 1, 1.2, 2.3), {0, 0, .2, .08, .32, .40}, 1e-12);
+  expect_pairs(pair_law(1, 1, 1, 9), {0, 0, 1 / 3., 0, 1 / 3., 1 / 3.}, 1e-12);
   for (const KernelTable* table : paper_tables())
-    for (const Pairs& want : {Pairs{{1, 2, 3, 4}, 0, .05, .15, .15, .25, .40},
-                              Pairs{{.5f, 1, 1.2f, 2.3f}, 0, 0, .2, .08, .32, .40}}) {
-      const Draws draws = draws_of(*table, want.group, 40'000);
-      const auto share = [&](std::int64_t i, std::int64_t j) {
-        int both = 0;
-        for (std::int64_t draw = 0; draw < draws.count; ++draw)
-          both += draws.kept(draw, i) && draws.kept(draw, j);
-        return both / 40'000.0;
-      };
-      // Every pair of the law; a systematic draw has its own split of p13, p14, p23, p24 with the
-      // same marginals, and both laws agree on p12 and p34.
-      EXPECT_EQ(share(0, 1), want.p12);
-      EXPECT_NEAR(share(2, 3), want.p34, 0.012);
-      EXPECT_NEAR(share(0, 2) + share(0, 3), want.p13 + want.p14, 0.012);
-      EXPECT_NEAR(share(1, 2) + share(1, 3), want.p23 + want.p24, 0.012);
-      EXPECT_NEAR(share(0, 2) + share(1, 2), want.p13 + want.p23, 0.012);
+    for (const Group& group : {Group{1, 2, 3, 4}, Group{.5f, 1, 1.2f, 2.3f}, Group{1, 1, 1, 9}}) {
+      const Shown shown(draws_of(*table, group, 4000), group);
+      const auto want = pair_law(group[0], group[1], group[2], group[3]).inclusion();
+      for (std::size_t k = 0; k < 4; ++k)
+        EXPECT_NEAR(group[k] / shown.value[k], want[k], 1e-6) << table->name;
     }
+}
+
+// The systematic draw has its own pairs.
+TEST(Fst_B1, PairsOfTheSystematicDraw) {
+  for (const KernelTable* table : paper_tables()) {
+    const Draws draws = draws_of(*table, {1, 2, 3, 4}, 40'000);
+    const auto share = [&](std::int64_t i, std::int64_t j) {
+      int both = 0;
+      for (std::int64_t draw = 0; draw < draws.count; ++draw)
+        both += draws.kept(draw, i) && draws.kept(draw, j);
+      return both / 40'000.0;
+    };
+    EXPECT_EQ(share(0, 1), 0.0);
+    EXPECT_NEAR(share(0, 2), .2, 0.012);
+    EXPECT_EQ(share(0, 3), 0.0);
+    EXPECT_EQ(share(1, 2), 0.0);
+    EXPECT_NEAR(share(1, 3), .4, 0.012);
+    EXPECT_NEAR(share(2, 3), .4, 0.012);
+  }
 }
 
 struct Literal {
@@ -253,6 +292,50 @@ TEST(Fst_B5, ExactIsNeverWorse) {
     EXPECT_LE(two.variance, 2.0 * exact.variance * (1 + 1e-5));
   }
   EXPECT_GE(judged, 150);
+}
+
+// What a law makes of a group over a grid of its uniform numbers. A position's value is the same in
+// every draw that keeps it, so v and the probability integrate to mean and variance.
+class Integrated {
+ public:
+  void add(const MvuePair<double>& pair) {
+    ++count_;
+    for (int k = 0; k < 4; ++k)
+      if (pair.keeps(k)) {
+        const auto at = static_cast<std::size_t>(k);
+        ++kept_[at];
+        EXPECT_TRUE(value_[at] == 0.0 || value_[at] == pair.value_at(k));
+        value_[at] = pair.value_at(k);
+      }
+  }
+  double variance(const double (&a)[4]) const {
+    double sum = 0.0;
+    for (std::size_t k = 0; k < 4; ++k) {
+      EXPECT_NEAR(value_[k] * kept_[k] / count_, a[k], 0.01) << "the mean is the entry";
+      sum += a[k] * (value_[k] - a[k]);
+    }
+    return sum;
+  }
+
+ private:
+  double count_ = 0.0;
+  std::array<double, 4> kept_{}, value_{};
+};
+
+TEST(Fst_B5, RatioOfADominatedGroup) {
+  constexpr int kGrid = 2000, kSecond = 60;
+  constexpr double kSeries[][2] = {
+      {.5, 1.025}, {.34, 1.116}, {.1, 1.611}, {.01, 1.952}, {.001, 1.995}};
+  for (const auto& [d, ratio] : kSeries) {
+    const double a[4] = {1, d, d, d};
+    Integrated exact, two;
+    for (int i = 0; i < kGrid; ++i) {
+      const double u = (i + .5) / kGrid;
+      exact.add(mvue24_exact(a, u));
+      for (int j = 0; j < kSecond; ++j) two.add(mvue24_two_draw(a, u, (j + .5) / kSecond));
+    }
+    EXPECT_NEAR(two.variance(a) / exact.variance(a), ratio, 0.0005 + 1e-9) << d;
+  }
 }
 
 // dW = mvue(dY)^T X: its mean over draws tends to the dense product like 1 / sqrt(n).

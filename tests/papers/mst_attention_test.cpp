@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
+#include <utility>
 
 #include "ops/attention.h"
 #include "papers/broken.h"
@@ -138,6 +139,47 @@ TEST(Mst_M14, LiteralPatterns) {
       EXPECT_EQ(num_visible(kAll[k], 4, 8), static_cast<std::int64_t>(kTotals[k]));
     }
   }
+}
+
+// The keys whose values get a gradient from query i alone.
+std::vector<std::int64_t> taught_by(const KernelTable& table, AttentionPattern pattern,
+                                    std::int64_t stride, std::int64_t i) {
+  const std::int64_t T = 8, D = 4;
+  const Context context(table, 1);
+  std::vector<float> qkv(T * 3 * D, .25f), dqkv(T * 3 * D), dout(T * D);
+  std::fill_n(dout.begin() + i * D, D, 1.0f);
+  Attended forward = attend(table, pattern, stride, qkv, T, D);
+  const AttentionForwardArgs same{.qkv = view_of(std::as_const(qkv).data(), {1, T, 3, D}),
+                                  .out = view_of(forward.out.data(), {1, T, 1, D}),
+                                  .lse = view_of(forward.lse.data(), {1, 1, T}),
+                                  .scale = .25,
+                                  .pattern = pattern,
+                                  .stride = stride};
+  Tensor workspace(DType::kU8, {attention_workspace_bytes(context, same)}, context.memory());
+  attention_backward(context, {.qkv = same.qkv,
+                               .out = same.out,
+                               .lse = same.lse,
+                               .dout = view_of(std::as_const(dout).data(), {1, T, 1, D}),
+                               .dqkv = view_of(dqkv.data(), {1, T, 3, D}),
+                               .workspace = workspace.view(),
+                               .scale = .25,
+                               .pattern = pattern,
+                               .stride = stride});
+  std::vector<std::int64_t> keys;
+  for (std::int64_t j = 0; j < T; ++j)
+    if (dqkv[(j * 3 + 2) * D] != 0.0f) keys.push_back(j);
+  return keys;
+}
+
+TEST(Mst_M14, GradientsFollowThePattern) {
+  for (const KernelTable* table : paper_tables())
+    for (const AttentionPattern pattern : kAll)
+      for (std::int64_t i = 0; i < 8; ++i) {
+        std::vector<std::int64_t> want;
+        for (std::int64_t j = 0; j < 8; ++j)
+          if (is_visible(pattern, 3, i, j)) want.push_back(j);
+        EXPECT_EQ(taught_by(*table, pattern, 3, i), want) << table->name << ' ' << i;
+      }
 }
 
 }  // namespace

@@ -36,10 +36,9 @@ constexpr Model kSmall{12, 768, 50304, 1024}, kMedium{24, 1024, 50304, 1024};
 constexpr Model kLarge{36, 1280, 50304, 1024}, kMst25m{8, 512, 32768, 512};
 
 constexpr double kThreeDecimals = 0.0005 + 1e-9;
-// Four of the 43 ratios in the notes' section 5 are not what its definition gives, rounded: 0.20545
-// is printed as 0.206, 0.42652 as 0.426, 0.26851 as 0.268, 0.23753 as 0.237. Why is not known. They
-// are held to 6e-5 beyond the half unit, all others to the half unit.
-constexpr double kOffByRounding = 0.00056;
+// Four of the 43 ratios in the notes' section 5 are not what its definition gives, rounded. Why is
+// not known. They are held to our own five digits, all others to half a unit of the printed ones.
+constexpr double kFiveDecimals = 0.000005 + 1e-9;
 
 void expect_shares(const Model& model, double blocks, double head, double attention,
                    double mflops) {
@@ -70,7 +69,7 @@ TEST(Mst_M11, ConstantEightyPercent) {
   const double kept = kept_pairs(AttentionPattern::kUnion, 128, 1024);
   EXPECT_NEAR(flops_per_token(kSmall.linears(0.2, 0.2), {}).ratio(), 0.20, kThreeDecimals);
   EXPECT_NEAR(kSmall.at(0.2, 0.2, 1.0).ratio(), 0.306, kThreeDecimals);
-  EXPECT_NEAR(kSmall.at(0.2, 0.2, kept).ratio(), 0.206, kOffByRounding);
+  EXPECT_NEAR(kSmall.at(0.2, 0.2, kept).ratio(), 0.20545, kFiveDecimals);  // printed: 0.206
   // Without the head neither side counts it.
   const Flops flops = kSmall.at(0.2, 1.0, 1.0);
   const double attention = 12.0 * 12 * 768 * 1024, blocks = 6.0 * 12 * 12 * 768 * 768;
@@ -99,21 +98,32 @@ double schedule_ratio(const Model& model, const ScheduleRow& row, bool hsa, bool
       .ratio();
 }
 
+// The other three: figure `column` of kSchedules[row].
+constexpr struct {
+  std::size_t row, column;
+  double ours;
+} kExceptions[] = {{2, 2, .42652}, {4, 3, .26851}, {6, 0, .23753}};
+
+void expect_figure(std::size_t row, std::size_t column, double got, double printed) {
+  SCOPED_TRACE(testing::Message() << "row " << row << ", column " << column);
+  for (const auto& exception : kExceptions)
+    if (exception.row == row && exception.column == column) {
+      EXPECT_NEAR(got, exception.ours, kFiveDecimals);
+      EXPECT_GT(std::abs(got - printed), kThreeDecimals) << "no exception";
+      return;
+    }
+  EXPECT_NEAR(got, printed, kThreeDecimals);
+}
+
 TEST(Mst_M11, TableOfSchedules) {
-  int num_off = 0;
-  const auto expect_figure = [&](double got, double printed) {
-    EXPECT_NEAR(got, printed, kOffByRounding);
-    num_off += std::abs(got - printed) > kThreeDecimals ? 1 : 0;
-  };
-  for (const ScheduleRow& row : kSchedules) {
-    SCOPED_TRACE(testing::Message() << row.w << ' ' << row.r << ' ' << row.u);
-    expect_figure(schedule_ratio(kSmall, row, true, true), row.small);
-    expect_figure(schedule_ratio(kSmall, row, false, true), row.no_hsa);
-    expect_figure(schedule_ratio(kSmall, row, true, false), row.head_dense);
-    expect_figure(schedule_ratio(kMedium, row, true, true), row.medium);
-    expect_figure(schedule_ratio(kLarge, row, true, true), row.large);
+  for (std::size_t k = 0; k < std::size(kSchedules); ++k) {
+    const ScheduleRow& row = kSchedules[k];
+    expect_figure(k, 0, schedule_ratio(kSmall, row, true, true), row.small);
+    expect_figure(k, 1, schedule_ratio(kSmall, row, false, true), row.no_hsa);
+    expect_figure(k, 2, schedule_ratio(kSmall, row, true, false), row.head_dense);
+    expect_figure(k, 3, schedule_ratio(kMedium, row, true, true), row.medium);
+    expect_figure(k, 4, schedule_ratio(kLarge, row, true, true), row.large);
   }
-  EXPECT_EQ(num_off, 3);
 }
 
 TEST(Mst_M11, RiglOverhead) {

@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What decay does to flip rates and recomputing to the scale, in short runs: directions, not numbers.
+#include <algorithm>
+
 #include <gtest/gtest.h>
 
 #include "papers/recipe_run.h"
@@ -27,19 +29,45 @@ LateHealth late_health(const Settings& recipe, int seed) {
   return late;
 }
 
-// The rate falls by 3 to 6 % from 0 to 1e-4, and by half to two thirds from 0 to 1e-2.
-TEST(Fst_D3, FlipRatesFallAlongTheGridOfLambda) {
-  for (const int seed : {1, 2, 3}) {
-    double before = late_health({"recipe=ste"}, seed).flip_rate;
-    for (const char* lambda : {"1e-4", "1e-3", "1e-2"}) {
-      const double rate =
-          late_health({"recipe=sr-ste", std::string("recipe.phase.0.decay.lambda=") + lambda}, seed)
-              .flip_rate;
-      EXPECT_LT(rate, before) << "lambda " << lambda << ", seed " << seed;
-      before = rate;
-    }
-    EXPECT_GT(before, 0.0);
+struct Flips {
+  double early_peak = 0.0, late = 0.0;
+};
+
+// The sparse 50 of 60 steps, a new mask in each: the highest rate of the first half, and the mean of
+// the second.
+Flips flips_of_fst(const std::string& lambda, int seed) {
+  TinyTrainer tiny({"recipe=fst", "model.layers=1", "model.width=32", "train.steps=60",
+                    "optimizer.lr=5e-3", "train.micro_batch=2", "recipe.health.every=1",
+                    "recipe.phase.0.weights.refresh=1", "recipe.phase.0.decay.lambda=" + lambda,
+                    "train.seed=" + std::to_string(seed)});
+  Flips flips;
+  for (const HealthSample& sample : samples_of(tiny)) {
+    if (sample.step <= 25) flips.early_peak = std::max(flips.early_peak, sample.overall.flip_rate);
+    if (sample.step > 25 && sample.step <= 50) flips.late += sample.overall.flip_rate / 25.0;
   }
+  return flips;
+}
+
+// Over three seeds the rate falls by 15 % from 0 to 1e-4, by a third to 1e-3 and by four fifths to
+// 1e-2. Of single seeds it falls by 4 to 25 % from 0 to 1e-4: too close to chance to ask for it.
+TEST(Fst_D3, FlipRatesFallAlongTheGridOfLambda) {
+  double before = 0.0, plain = 0.0;
+  for (const char* lambda : {"0", "1e-4", "1e-3", "1e-2"}) {
+    double late = 0.0;
+    for (const int seed : {1, 2, 3}) {
+      const Flips flips = flips_of_fst(lambda, seed);
+      EXPECT_LT(flips.late, 0.2 * flips.early_peak) << "lambda " << lambda << ", seed " << seed;
+      EXPECT_GT(flips.late, 0.0);
+      late += flips.late / 3.0;
+    }
+    if (before == 0.0) {
+      plain = late;
+    } else {
+      EXPECT_LT(late, before) << "lambda " << lambda;
+    }
+    before = late;
+  }
+  EXPECT_LT(before, 0.5 * plain);
 }
 
 // From 1.48 to about 1.6. The flip rate, which the paper sees rise too, goes either way at this size:

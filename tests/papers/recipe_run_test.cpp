@@ -51,6 +51,46 @@ TEST(Fst_F1, SparseForFiveSixthsOfTheSteps) {
   }
 }
 
+// One step, and what its first moments must be: beta1 m + (1 - beta1) (clip g + pull), where g is
+// the gradient in `raw`, a trainer without decay in the same place.
+void expect_moments(TinyTrainer& tiny, TinyTrainer& raw, double lambda) {
+  std::vector<std::vector<float>> weights, moments;
+  const auto& layers = tiny.trainer.sparsity().layers();
+  for (const SparseLayer& layer : layers) {
+    weights.push_back(values_of(layer.seam->weight->value));
+    moments.push_back(values_of(tiny.trainer.optimizer().slot_of(*layer.seam->weight).m));
+  }
+  const double norm = raw.trainer.step().grad_norm;
+  const double clip = tiny.config.optimizer.clip / norm, beta1 = tiny.config.optimizer.beta1;
+  EXPECT_EQ(tiny.trainer.step().grad_norm, norm);
+  EXPECT_LT(clip, 0.01);
+  for (std::size_t k = 0; k < layers.size(); ++k) {
+    const std::vector<float> g =
+        values_of(raw.trainer.sparsity().layers()[k].seam->weight->gradient);
+    const std::vector<float> m =
+        values_of(tiny.trainer.optimizer().slot_of(*layers[k].seam->weight).m);
+    for (std::size_t i = 0; i < m.size(); ++i) {
+      const bool kept = layers[k].mask.as<std::uint8_t>()[i] != 0;
+      const double step = clip * g[i], pull = kept ? 0.0 : lambda * weights[k][i];
+      const double want = beta1 * moments[k][i] + (1.0 - beta1) * (step + pull);
+      const double size = std::abs(moments[k][i]) + std::abs(step) + std::abs(pull);
+      ASSERT_NEAR(m[i], want, 4e-7 * size + 1e-30) << layers[k].seam->name << ' ' << i;
+    }
+  }
+}
+
+// The pull is not clipped, and it ends with the sparse phase.
+TEST(Fst_D1, TrainerPullsAfterClipping) {
+  const Settings settings = busy("fst") + Settings{"optimizer.clip=1e-3"};
+  TinyTrainer tiny(settings + Settings{"recipe.phase.0.decay.lambda=0.25"});
+  TinyTrainer raw(settings +
+                  Settings{"recipe.phase.0.decay.on=none", "recipe.phase.0.decay.lambda=0"});
+  expect_moments(tiny, raw, 0.25);
+  tiny.losses(20);  // into the dense phase
+  copy_training_state(tiny, raw);
+  expect_moments(tiny, raw, 0.0);
+}
+
 TEST(Fst_F2, RefreshesAtSteps0And40And80) {
   const Settings settings{"recipe=fst",        "model.layers=1",      "train.steps=120",
                           "optimizer.lr=1e-2", "train.micro_batch=2", "schedule.warmup_steps=0",

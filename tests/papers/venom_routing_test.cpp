@@ -3,9 +3,12 @@
 // (3.6) and the dense side path (3.7).
 #include <algorithm>
 #include <set>
+#include <utility>
 
+#include "ops/mask.h"
 #include "ops/route_tokens.h"
 #include "papers/broken.h"
+#include "papers/ffn_kit.h"
 #include "papers/venom_kit.h"
 #include "sparsity/feature_split.h"
 #include "sparsity/neuron_clusters.h"
@@ -172,37 +175,94 @@ TEST_F(Venom_V9, DealtWindowsHoldFourTokensOfEveryCluster) {
   }
 }
 
-// y = D relu(U x)²
-std::vector<double> ffn(const std::vector<float>& x, const std::vector<float>& u,
-                        const std::vector<float>& down, std::size_t d, std::size_t f) {
-  std::vector<double> y(d);
-  for (std::size_t i = 0; i < f; ++i) {
-    float z = 0.0f;
-    for (std::size_t k = 0; k < d; ++k) z += u[i * d + k] * x[k];
-    const float a = std::max(z, 0.0f) * std::max(z, 0.0f);
-    for (std::size_t k = 0; k < d; ++k) y[k] += double{down[k * f + i]} * double{a};
-  }
-  return y;
+// Row p of the result is row order[p].
+Numbers rows_in(const Indices& order, const Numbers& n) {
+  Numbers moved{n.rows, n.cols, {}};
+  for (const std::int32_t row : order)
+    for (std::int64_t c = 0; c < n.cols; ++c) moved.x.push_back(n.at(row, c));
+  return moved;
+}
+Numbers columns_in(const Indices& order, const Numbers& n) {
+  return transposed(rows_in(order, transposed(n)));
+}
+void expect_close(const Numbers& got, const Numbers& want, const char* what) {
+  ASSERT_EQ(got.shape(), want.shape());
+  double largest = 0.0;
+  for (const double x : want.x) largest = std::max(largest, std::abs(x));
+  EXPECT_GT(largest, 0.0) << what;
+  for (std::size_t i = 0; i < want.x.size(); ++i)
+    ASSERT_NEAR(got.x[i], want.x[i], 1e-6 * largest) << what << ' ' << i;
 }
 
+// An FFN and one whose neurons stand in the order of clusters, on the same tokens.
+struct TwoOrders {
+  static constexpr std::int64_t kTokens = 24, kWidth = 12, kHidden = 64;
+
+  explicit TwoOrders(const KernelTable& table)
+      : plain(table, kTokens, kWidth, kHidden), moved(table, kTokens, kWidth, kHidden) {
+    Random random;
+    const auto matrix = [&](std::int64_t rows, std::int64_t cols) {
+      return Numbers{rows, cols, random.normal(rows * cols)};
+    };
+    const Numbers u = matrix(kHidden, kWidth), d = matrix(kWidth, kHidden);
+    x = matrix(kTokens, kWidth);
+    dy = matrix(kTokens, kWidth);
+    const std::vector<float> rows(u.x.begin(), u.x.end());
+    const NeuronClusters found =
+        cluster_neurons(view_of(rows.data(), {kHidden, kWidth}), {.num_clusters = 4});
+    order = interleaved_order(found.cluster, 4);
+    plain.set_weights(u, d);
+    moved.set_weights(rows_in(order, u), columns_in(order, d));
+  }
+
+  void expect_same() {
+    const FfnRun a = plain.run(x, dy), b = moved.run(x, dy);
+    expect_close(b.y, a.y, "y");
+    expect_close(b.dx, a.dx, "dx");
+    expect_close(b.du, rows_in(order, a.du), "dU");
+    expect_close(b.dd, columns_in(order, a.dd), "dD");
+    expect_close(b.down.a, columns_in(order, a.down.a), "activations");
+  }
+
+  FfnKit plain, moved;
+  Numbers x, dy;
+  Indices order;
+};
+
 TEST_F(Venom_V9, NeuronOrderLeavesOutputsUnchanged) {
-  Random random;
-  const std::size_t d = 16, f = 64;
-  const std::vector<float> x = normal_floats(random, 16), u = normal_floats(random, 16 * 64);
-  const std::vector<float> down = normal_floats(random, 16 * 64);
-  const NeuronClusters found = cluster_neurons(view_of(u.data(), {64, 16}), {.num_clusters = 4});
-  const Indices order = interleaved_order(found.cluster, 4);
-  std::vector<float> u_moved(u.size()), down_moved(down.size());
-  for (std::size_t p = 0; p < f; ++p)
-    for (std::size_t k = 0; k < d; ++k) {
-      u_moved[p * d + k] = u[order[p] * d + k];
-      down_moved[k * f + p] = down[k * f + order[p]];
+  for (const KernelTable* table : paper_tables()) {
+    SCOPED_TRACE(table->name);
+    TwoOrders two(*table);
+    EXPECT_FALSE(std::is_sorted(two.order.begin(), two.order.end()));
+    two.expect_same();
+  }
+}
+
+// A selection in that order is the selection of neurons that stand in it.
+TEST_F(Venom_V9, SelectionInNeuronOrderIsThatOfMovedNeurons) {
+  for (const KernelTable* table : paper_tables()) {
+    SCOPED_TRACE(table->name);
+    TwoOrders two(*table);
+    for (FfnKit* kit : {&two.plain, &two.moved}) {
+      kit->seam().selects = true;
+      kit->seam().v = 8;
+      kit->seam().m = 16;
+      kit->seam().transposed_v = 8;
+      kit->seam().transposed_m = 8;
     }
-  const std::vector<double> before = ffn(x, u, down, d, f);
-  const std::vector<double> after = ffn(x, u_moved, down_moved, d, f);
-  double largest = 0.0;
-  for (const double y : before) largest = std::max(largest, std::abs(y));
-  for (std::size_t k = 0; k < d; ++k) EXPECT_NEAR(after[k], before[k], 1e-6 * largest);
+    two.plain.seam().neuron_order = view_of(std::as_const(two.order).data(), {64});
+    two.expect_same();
+  }
+}
+
+TEST(Venom_V12, NeuronsAreCountedOverTokens) {
+  const std::vector<float> a{1, 0, 0, 2, -0.0f, 0, 3, 0, 1e-30f};
+  for (const KernelTable* table : paper_tables()) {
+    Indices counts(3);
+    count_nonzero(Context(*table, 1),
+                  {.x = view_of(a.data(), {3, 3}), .counts = view_of(counts.data(), {3})});
+    EXPECT_EQ(counts, (Indices{3, 0, 1})) << table->name;
+  }
 }
 
 TEST(Venom_V12, DensestNeuronsGoToTheDensePath) {

@@ -99,6 +99,13 @@ TEST_F(Venom_V3, TiesGoToTheLowestIndex) {
         << table->name;
 }
 
+TEST_F(Venom_V3, NanCountsAsInfinity) {
+  const std::vector<float> x{5, 4, 3, 2, 1, 0, 0, std::nanf("")};
+  for (const KernelTable* table : paper_tables())
+    EXPECT_EQ((VenomRun{1, 8, 1, 8}.mask(Context(*table, 1), x)), (Bytes{1, 0, 0, 0, 0, 0, 0, 1}))
+        << table->name;
+}
+
 double two_largest(const std::array<float, 4>& values) {
   float first = 0.0f, second = 0.0f;
   for (const float v : values) {
