@@ -375,7 +375,8 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
   const double mean = std::accumulate(moment_changes_.begin(), moment_changes_.end(), 0.0) /
                       static_cast<double>(window);
   const double first = rule.after * static_cast<double>(num_steps_);
-  const bool settled = mean<rule.below, allowed = static_cast<double>(step + 1)> first;
+  const bool settled = mean < rule.below;
+  const bool allowed = first < static_cast<double>(step + 1);
   if (settled && allowed) clock_.end_early(step + 1);
 }
 

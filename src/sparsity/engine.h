@@ -51,9 +51,8 @@ class SparsityEngine {
   // updates_topology() before it.
   bool skips_optimizer() const { return phase().optimizer.on_update == "skip"; }
   void update_topology(const Context& context, std::int64_t step, const MomentsOf& moments);
-  // `clip_scale` is the factor that clipping puts on gradients. Gradients of parameters for which
-  // is_scaled() is true already carry it afterwards.
-  // `lr_of` is a parameter's own learning rate.
+  // `clip_scale` is the factor that clipping puts on gradients; `lr_of` is a parameter's own learning
+  // rate. Gradients of parameters for which is_scaled() is true carry the factor afterwards.
   void before_update(const Context& context, double clip_scale,
                      const std::function<double(const Parameter&)>& lr_of);
   bool is_scaled(const Parameter& parameter) const;
