@@ -289,13 +289,6 @@ void SparsityEngine::project_all(const Context& context) {
   for (SparseLayer* layer : scoped()) project(context, phase().weights, *layer);
 }
 
-void SparsityEngine::refresh_now(const Context& context) {
-  if (keeps_mask()) refresh_masks(context);
-  project_all(context);
-}
-
-void SparsityEngine::project_now(const Context& context) { project_all(context); }
-
 void SparsityEngine::after_backward(const Context& context, std::int64_t step) {
   // The passes of an evaluation that follows are none of the training's.
   for (FfnSeam& seam : *ffn_seams_) seam.measures = false;

@@ -115,10 +115,6 @@ class SparsityEngine {
   // After the tensors and the master weights are back in place.
   void restore(const Context& context, const std::map<std::string, std::string>& texts);
 
-  // Probes: the masks or projections of the current weights, as if a refresh were due now.
-  void refresh_now(const Context& context);
-  void project_now(const Context& context);
-
  private:
   friend class MasterWeights;
   void reserve(Builder& builder);
