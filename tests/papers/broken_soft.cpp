@@ -8,34 +8,13 @@
 #include "ops/adamw.h"
 #include "ops/fp8.h"
 #include "ops/moment_change.h"
+#include "ops/mutation.h"
 #include "ops/mvue24.h"
 #include "ops/soft_threshold24.h"
 #include "papers/broken.h"
 
 namespace twill {
 namespace {
-
-// The good kernel on bad arguments. The reference needs no queue of its own, so it stands in for
-// every backend.
-template <auto kKernel, auto kChange, class Args>
-void run_changed(const Args& args, const Device& device, Queue& queue) {
-  Args broken = args;
-  kChange(broken);
-  (reference_table().*kKernel)(broken, device, queue);
-}
-template <auto kKernel, auto kChange>
-void change(KernelTable& table) {
-  table.*kKernel = run_changed<kKernel, kChange>;
-}
-template <auto kKernel, auto kBroken>
-void replace(KernelTable& table) {
-  table.*kKernel = kBroken;
-}
-
-template <class Byte>
-auto floats(const BasicView<Byte>& view) {
-  return std::span(view.template as<float>(), static_cast<std::size_t>(view.num_elements()));
-}
 
 // The soft threshold.
 
