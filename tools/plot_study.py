@@ -72,12 +72,21 @@ def table(runs):
         gap = statistics.mean(losses) - statistics.mean(run.final for run in dense)
         print(f"| {name} | {len(losses)} | {statistics.mean(losses):.4f} | "
               f"{max(losses) - min(losses):.4f} | {gap:+.4f} | {share:.3f} |")
-    print("\n| FST, seed 1 | validation loss | mean flip rate, last quarter of the sparse phase |")
-    print("|---|---|---|")
-    for name, run in runs.items():
-        if name.startswith("fst") and name.endswith("-1"):
-            late = [flip for step, flip in run.flips if step > 0.75 * run.flips[-1][0]]
-            print(f"| {name[:-2]} | {run.final:.4f} | {statistics.mean(late):.5f} |")
+    print("\n| run | seeds | validation loss, mean | spread | mean flip rate, last quarter of the "
+          "sparse phase |")
+    print("|---|---|---|---|---|")
+    for name in sorted({name.rsplit("-", 1)[0] for name in runs}):
+        found = seeds(runs, name)
+        if not name.startswith(("fst", "s-ste")) or not found:
+            continue
+        losses = [run.final for run in found]
+        print(f"| {name} | {len(losses)} | {statistics.mean(losses):.4f} | "
+              f"{max(losses) - min(losses):.4f} | {statistics.mean(map(late_flips, found)):.5f} |")
+
+
+def late_flips(run):
+    late = [flip for step, flip in run.flips if step > 0.75 * run.flips[-1][0]]
+    return statistics.mean(late)
 
 
 def draw(runs, pictures):
@@ -91,7 +100,8 @@ def draw(runs, pictures):
     chart(path("recipes_loss.svg"), curves,
           "loss, nats per character, mean of three seeds: line training, dots validation", "step")
     flips = [(name[:-2].replace("fst-lambda-", "λ "), smooth(run.flips, 4), [])
-             for name, run in runs.items() if name.startswith("fst-lambda") or name == "fst-1"]
+             for name, run in runs.items()
+             if name == "fst-1" or (name.startswith("fst-lambda") and name.endswith("-1"))]
     if "dense-1" in runs:
         flips.insert(0, ("dense (virtual)", smooth(runs["dense-1"].flips, 4), []))
     chart(path("recipes_flips.svg"), flips, "flip rate per step of the transposable mask", "step")

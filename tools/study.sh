@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The runs behind docs/results/recipes.md: every recipe beside dense, three seeds; FST's decay, switch
-# and refresh moved; MST against dense at the same FLOPs. About forty minutes of one core.
+# and refresh moved; MST against dense at the same FLOPs. About an hour of one core.
 #
 #   tools/study.sh TEXT OUT [PATTERN]     runs that are missing in OUT; PATTERN (a glob) picks some
 #
@@ -27,14 +27,17 @@ runs() {
     echo "mst-$seed train.seed=$seed recipe=mst"
     echo "dense-short-$seed train.seed=$seed train.steps=574 schedule.warmup_steps=29"
   done
-  for l in 0 6e-4 2e-2 6e-2; do
-    echo "fst-lambda-$l-1 recipe=fst recipe.phase.0.decay.lambda=$l"
+  local fst="recipe=fst recipe.phase.0.decay.lambda="
+  for seed in 1 2 3; do
+    for l in 0 6e-4 2e-2 6e-2; do echo "fst-lambda-$l-$seed train.seed=$seed $fst$l"; done
+    echo "fst-no-mvue-$seed train.seed=$seed $fst$lambda recipe.phase.0.wgrad.estimator=dense"
+    echo "fst-no-finish-$seed train.seed=$seed recipe=$out/no-finish.toml"
+    echo "fst-switch-0.5-$seed train.seed=$seed $fst$lambda recipe.phase.0.until=0.5"
+    for k in 1 200; do
+      echo "fst-refresh-$k-$seed train.seed=$seed $fst$lambda recipe.phase.0.weights.refresh=$k"
+    done
+    echo "s-ste-recomputed-$seed train.seed=$seed recipe=s-ste recipe.phase.0.weights.scale=recomputed"
   done
-  local fst="recipe=fst recipe.phase.0.decay.lambda=$lambda"
-  echo "fst-no-mvue-1 $fst recipe.phase.0.wgrad.estimator=dense"
-  echo "fst-no-finish-1 recipe=$out/no-finish.toml"
-  for share in 0.5; do echo "fst-switch-$share-1 $fst recipe.phase.0.until=$share"; done
-  for k in 1 200; do echo "fst-refresh-$k-1 $fst recipe.phase.0.weights.refresh=$k"; done
   for seed in 1 2 3; do
     echo "relu2-dense-$seed train.seed=$seed model.ffn.activation=relu2"
     echo "venom-$seed train.seed=$seed model.ffn.activation=relu2 recipe=venom"
