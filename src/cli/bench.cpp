@@ -14,6 +14,7 @@
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
+#include "train/device_choice.h"
 #include "train/memory_use.h"
 #include "train/step_profile.h"
 #include "train/trainer.h"
@@ -27,6 +28,8 @@ constexpr int kWarmupSteps = 3;
 constexpr int kProductRepeats = 5;
 
 struct StepBench {
+  explicit StepBench(const Context& context) : profile(context) {}
+
   std::vector<double> seconds;  // of each step, sorted
   StepProfile profile;
   std::vector<ProductTime> products;
@@ -119,7 +122,7 @@ int bench_step(const BenchCommand& command) {
   const Corpus corpus =
       load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
                   static_cast<int>(config.threads));
-  Context context(table_for(config.device), static_cast<int>(config.threads));
+  Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   std::int64_t table_bytes = resident_bytes();
   for (const MemoryLine& line : trainer.memory_table()) table_bytes += line.bytes;
@@ -128,7 +131,7 @@ int bench_step(const BenchCommand& command) {
              config.train.micro_batch, config.sequence(), context.device().num_threads,
              context.kernels().name);
   trainer.begin();
-  StepBench bench;
+  StepBench bench(context);
   measure(context, trainer, command.steps, bench);
   print_ops(bench);
   print_products(bench);

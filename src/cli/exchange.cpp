@@ -40,7 +40,7 @@ int run_export(const ExportCommand& command) {
   const Context context(cpu_table(), 1);
   Builder builder(context, {.dtype = DType::kF32, .training = false});
   const Decoder decoder(builder, config);
-  require_memory(builder.memory_table());
+  require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
   const std::vector<WrittenFile> files = export_hf(builder, config, *tokenizer, options);

@@ -26,7 +26,11 @@ int run_info() {
   fmt::print("cpu         {} · {} threads\n", cpu_name(), default_num_threads());
   for (const KernelTable* table : {&cpu_table(), &reference_table()})
     fmt::print("backend     {:<10}{}\n", table->name, table->describe());
-  fmt::print("gpu         none: this build has no CUDA backend\n");
+  if (cuda_table() == nullptr) {
+    fmt::print("gpu         none: this build has no CUDA backend\n");
+  } else {
+    fmt::print("backend     {:<10}{}\n", cuda_table()->name, cuda_table()->describe());
+  }
   return kDone;
 }
 

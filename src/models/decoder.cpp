@@ -2,14 +2,16 @@
 #include "models/decoder.h"
 
 #include <algorithm>
-#include <cstring>
 #include <string>
 
 #include "base/check.h"
 #include "base/hash.h"
 #include "base/require.h"
 #include "base/rng.h"
+#include "base/thread_pool.h"
 #include "ops/fill.h"
+#include "ops/sum.h"
+#include "ops/transfer.h"
 
 namespace twill {
 namespace {
@@ -46,38 +48,37 @@ Block::Options block_options(const ModelConfig& c, std::int64_t layer) {
                   .dropout_stream = stream + 2}};
 }
 
-template <class T>
-double mean_of_counted(ConstView loss, std::span<const std::int32_t> targets) {
-  double sum = 0.0;
-  std::int64_t count = 0;
-  for (std::size_t i = 0; i < targets.size(); ++i) {
-    if (targets[i] < 0) continue;
-    sum += static_cast<double>(loss.as<T>()[i]);
-    ++count;
-  }
-  return count > 0 ? sum / static_cast<double>(count) : 0.0;
+std::int64_t num_counted(std::span<const std::int32_t> targets) {
+  return std::count_if(targets.begin(), targets.end(), [](std::int32_t id) { return id >= 0; });
 }
 
+// Each pair of elements has a draw of its own, so any division among threads gives the same numbers.
 template <class T>
-void fill_normal(Parameter& parameter, std::uint64_t seed, std::uint32_t name_hash) {
+void fill_normal(ThreadPool& pool, Parameter& parameter, std::uint64_t seed,
+                 std::uint32_t name_hash) {
+  constexpr std::int64_t kPairs = 32768;  // some 2 ms of one core
   T* values = parameter.value.as<T>();
-  for (std::int64_t i = 0; i < parameter.value.num_elements(); i += 2) {
-    const Philox4 bits =
-        random_bits(seed, Purpose::kInit, name_hash, static_cast<std::uint64_t>(i / 2));
-    for (std::int64_t j = i; j < std::min(i + 2, parameter.value.num_elements()); ++j) {
-      const auto word = static_cast<std::size_t>(2 * (j - i));
-      values[j] = static_cast<T>(static_cast<float>(
-          parameter.init_std * static_cast<double>(normal_float(bits[word], bits[word + 1]))));
+  const std::int64_t count = parameter.value.num_elements();
+  const auto fill_pairs = [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t pair = begin; pair < end; ++pair) {
+      const Philox4 bits =
+          random_bits(seed, Purpose::kInit, name_hash, static_cast<std::uint64_t>(pair));
+      for (std::int64_t j = 2 * pair; j < std::min(2 * pair + 2, count); ++j) {
+        const auto word = static_cast<std::size_t>(2 * (j - 2 * pair));
+        values[j] = static_cast<T>(static_cast<float>(
+            parameter.init_std * static_cast<double>(normal_float(bits[word], bits[word + 1]))));
+      }
     }
-  }
+  };
+  parallel_for(pool, (count + 1) / 2, kPairs, fill_pairs);
 }
 
 template <class T>
-void initialise_one(Parameter& parameter, std::uint64_t seed) {
+void initialise_one(ThreadPool& pool, Parameter& parameter, std::uint64_t seed) {
   if (parameter.init == Init::kNormal) {
     const auto name_hash =
         static_cast<std::uint32_t>(hash_bytes(parameter.name.data(), parameter.name.size()));
-    fill_normal<T>(parameter, seed, name_hash);
+    fill_normal<T>(pool, parameter, seed, name_hash);
     return;
   }
   T* values = parameter.value.as<T>();
@@ -111,7 +112,8 @@ Decoder::Decoder(Builder& builder, const ModelConfig& config)
   builder.activation("final.normed", normed_, stream);
   builder.state(tokens_, DType::kI32, {tokens});
   builder.state(targets_, DType::kI32, {tokens});
-  builder.state(loss_, builder.options().dtype, {tokens});
+  builder.state(loss_, wide_type(builder.options().dtype), {tokens});
+  builder.state(loss_sum_, DType::kF64, {1});
   if (!builder.options().training) {
     builder.state(best_, DType::kI32, {tokens});
     return;
@@ -126,17 +128,23 @@ double Decoder::loss(const Pass& pass, std::span<const std::int32_t> tokens,
   forward(pass);
   const std::int64_t count = pass.tokens();
   head_.loss(pass, pass.rows(normed_), targets_.slice(0, count), loss_.slice(0, count));
-  return mean_loss(pass);
+  add_loss(pass, loss_sum_, false);
+  return mean_loss(pass, targets);
 }
 
 double Decoder::loss_and_gradient(const Pass& pass, std::span<const std::int32_t> tokens,
                                   std::span<const std::int32_t> targets, double share) {
   load(pass, tokens, targets);
+  const auto counted = static_cast<double>(num_counted(targets));
+  compute(pass, counted > 0.0 ? share / counted : 0.0);
+  add_loss(pass, loss_sum_, false);
+  return mean_loss(pass, targets);
+}
+
+void Decoder::compute(const Pass& pass, double scale) {
   clear_gradients(pass);
   forward(pass);
   const std::int64_t count = pass.tokens();
-  const auto counted = std::count_if(targets.begin(), targets.end(), [](auto t) { return t >= 0; });
-  const double scale = counted > 0 ? share / static_cast<double>(counted) : 0.0;
   head_.loss_and_gradient(pass, pass.rows(normed_), targets_.slice(0, count), scale,
                           loss_.slice(0, count), pass.rows(dnormed_));
   const View gradient = pass.rows(gradient_);
@@ -146,7 +154,11 @@ double Decoder::loss_and_gradient(const Pass& pass, std::span<const std::int32_t
   for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block)
     block->backward(pass, gradient);
   embedding_.backward(pass, token_view(pass), gradient);
-  return mean_loss(pass);
+}
+
+void Decoder::add_loss(const Pass& pass, View loss_sum, bool accumulate) const {
+  sum(pass.context,
+      {.x = loss_.slice(0, pass.tokens()), .sum = loss_sum, .accumulate = accumulate});
 }
 
 std::vector<TokenScore> Decoder::score(const Pass& pass, std::span<const std::int32_t> tokens,
@@ -157,12 +169,14 @@ std::vector<TokenScore> Decoder::score(const Pass& pass, std::span<const std::in
   const std::int64_t count = pass.tokens();
   head_.score(pass, pass.rows(normed_), targets_.slice(0, count), loss_.slice(0, count),
               best_.slice(0, count));
+  const HostCopy loss(pass.context, loss_.slice(0, count));
+  const HostCopy best(pass.context, best_.slice(0, count));
   std::vector<TokenScore> scores(targets.size());
   for (std::size_t i = 0; i < scores.size(); ++i) {
     if (targets[i] < 0) continue;
-    scores[i].loss = loss_.dtype() == DType::kF64 ? loss_.as<double>()[i]
-                                                  : static_cast<double>(loss_.as<float>()[i]);
-    scores[i].greedy = best_.as<std::int32_t>()[i] == targets[i];
+    scores[i].loss = loss_.dtype() == DType::kF64 ? loss.view().as<double>()[i]
+                                                  : static_cast<double>(loss.view().as<float>()[i]);
+    scores[i].greedy = best.view().as<std::int32_t>()[i] == targets[i];
   }
   return scores;
 }
@@ -185,8 +199,9 @@ void Decoder::load(const Pass& pass, std::span<const std::int32_t> tokens,
   for (const std::int32_t id : targets)
     require(id >= -1 && id < limit, "target id {} is outside the model's vocabulary of {}", id,
             limit);
-  std::ranges::copy(tokens, tokens_.as<std::int32_t>());
-  std::ranges::copy(targets, targets_.as<std::int32_t>());
+  copy_in(pass.context, tokens_.slice(0, static_cast<std::int64_t>(tokens.size())), tokens.data());
+  copy_in(pass.context, targets_.slice(0, static_cast<std::int64_t>(targets.size())),
+          targets.data());
 }
 
 void Decoder::forward(const Pass& pass) {
@@ -206,18 +221,20 @@ ConstView Decoder::token_view(const Pass& pass) const {
   return tokens_.slice(0, pass.tokens()).reshaped({pass.batch, pass.time});
 }
 
-double Decoder::mean_loss(const Pass& pass) const {
-  const std::span targets(targets_.as<std::int32_t>(), static_cast<std::size_t>(pass.tokens()));
-  return loss_.dtype() == DType::kF64 ? mean_of_counted<double>(loss_, targets)
-                                      : mean_of_counted<float>(loss_, targets);
+double Decoder::mean_loss(const Pass& pass, std::span<const std::int32_t> targets) const {
+  double total = 0.0;
+  copy_out(pass.context, &total, loss_sum_);
+  const std::int64_t counted = num_counted(targets);
+  return counted > 0 ? total / static_cast<double>(counted) : 0.0;
 }
 
 void initialise(std::deque<Parameter>& parameters, std::uint64_t seed) {
+  ThreadPool pool(default_num_threads());
   for (Parameter& parameter : parameters) {
     if (parameter.value.dtype() == DType::kF64) {
-      initialise_one<double>(parameter, seed);
+      initialise_one<double>(pool, parameter, seed);
     } else {
-      initialise_one<float>(parameter, seed);
+      initialise_one<float>(pool, parameter, seed);
     }
   }
 }

@@ -43,6 +43,14 @@ class Decoder {
   double loss_and_gradient(const Pass& pass, std::span<const std::int32_t> tokens,
                            std::span<const std::int32_t> targets, double share);
 
+  // The same in two halves, for steps that are recorded: load() puts the batch where the work reads
+  // it, compute() gives the work to the queue and waits for nothing. `scale` multiplies the gradient
+  // of every target's loss. add_loss() sums the losses of the last pass into (1) f64.
+  void load(const Pass& pass, std::span<const std::int32_t> tokens,
+            std::span<const std::int32_t> targets);
+  void compute(const Pass& pass, double scale);
+  void add_loss(const Pass& pass, View loss_sum, bool accumulate) const;
+
   // One score per target; a target of -1 has none: {0, false}. Computed in pieces of tokens: the
   // logits of a whole pass never exist at once.
   std::vector<TokenScore> score(const Pass& pass, std::span<const std::int32_t> tokens,
@@ -56,12 +64,11 @@ class Decoder {
   bool has_cache() const { return builder_.options().decoding; }
 
  private:
-  void load(const Pass& pass, std::span<const std::int32_t> tokens,
-            std::span<const std::int32_t> targets);
   void forward(const Pass& pass);
   void clear_gradients(const Pass& pass);
   ConstView token_view(const Pass& pass) const;
-  double mean_loss(const Pass& pass) const;
+  // Of the last pass, over its targets >= 0.
+  double mean_loss(const Pass& pass, std::span<const std::int32_t> targets) const;
 
   ModelConfig config_;
   Builder& builder_;
@@ -75,7 +82,8 @@ class Decoder {
   View dnormed_;   // (tokens, width)
   View tokens_;    // (tokens) i32
   View targets_;   // (tokens) i32
-  View loss_;      // (tokens)
+  View loss_;      // (tokens), in the wide type
+  View loss_sum_;  // (1) f64
   View best_;      // (tokens) i32, not in training
 };
 

@@ -3,12 +3,15 @@
 
 #include <utility>
 
+#include "ops/cast.h"
+
 namespace twill {
 
 Builder::Builder(const Context& context, Options options)
     : context_(&context),
       options_(options),
       weights_("weights", context.memory()),
+      operands_("operands", context.memory()),
       gradients_("gradients", context.memory()),
       optimizer_("optimizer", context.memory()),
       activations_("activations", context.memory()),
@@ -21,8 +24,9 @@ Parameter& Builder::parameter(std::string name, Shape shape, Init init, double i
   parameter.shape = shape;
   parameter.init = init;
   parameter.init_std = init_std;
-  weights_.reserve(parameter.value, options_.dtype, shape);
-  if (options_.training) gradients_.reserve(parameter.gradient, options_.dtype, shape);
+  weights_.reserve(parameter.value, wide(), shape);
+  if (has_operands()) operands_.reserve(parameter.operand, options_.dtype, shape);
+  if (options_.training) gradients_.reserve(parameter.gradient, wide(), shape);
   return parameter;
 }
 
@@ -31,6 +35,14 @@ void Builder::activation(std::string_view role, View& slot, Shape shape) {
     activations_.reserve(slot, options_.dtype, shape);
   } else {
     activations_.reserve_shared(role, slot, options_.dtype, shape);
+  }
+}
+
+void Builder::statistic(std::string_view role, View& slot, Shape shape) {
+  if (options_.training) {
+    activations_.reserve(slot, wide(), shape);
+  } else {
+    activations_.reserve_shared(role, slot, wide(), shape);
   }
 }
 
@@ -65,24 +77,31 @@ AttentionSeam& Builder::attention_seam(AttentionSeam seam) {
   return attention_seams_.emplace_back(std::move(seam));
 }
 
-void Builder::optimizer_state(View& slot, Shape shape) {
-  optimizer_.reserve(slot, options_.dtype, shape);
-}
+void Builder::optimizer_state(View& slot, Shape shape) { optimizer_.reserve(slot, wide(), shape); }
 
 std::vector<MemoryLine> Builder::memory_table() const {
   std::vector<MemoryLine> table;
   for (const Arena* arena :
-       {&weights_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
+       {&weights_, &operands_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
     if (arena->num_bytes() > 0) table.push_back({arena->name(), arena->num_bytes()});
   return table;
 }
 
 void Builder::commit() {
-  for (Arena* arena : {&weights_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
+  for (Arena* arena :
+       {&weights_, &operands_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
     arena->commit();
+  if (has_operands()) return;
+  for (Parameter& parameter : parameters_) parameter.operand = parameter.value;
 }
 
-ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->value; }
-ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->value; }
+void Builder::refresh_operands() {
+  if (!has_operands()) return;
+  for (const Parameter& parameter : parameters_)
+    cast(*context_, {.x = parameter.value, .y = parameter.operand});
+}
+
+ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->operand; }
+ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->operand; }
 
 }  // namespace twill

@@ -25,7 +25,8 @@ struct Parameter {
   // False when the first backward pass of a step overwrites the whole gradient (linear layers do),
   // so that nobody needs to clear it.
   bool clear_gradient = true;
-  View value;
+  View value;     // the master: what the optimizer moves and checkpoints hold
+  View operand;   // what layers read: the value itself, or its copy in the model's narrower type
   View gradient;  // absent in inference
 };
 
@@ -39,6 +40,7 @@ class Builder {
  public:
   // The largest pass this model will see is max_batch sequences of max_time tokens.
   struct Options {
+    // Of activations and operands; masters, gradients and statistics have its wide_type().
     DType dtype = DType::kF32;
     bool training = true;
     std::int64_t max_batch = 1;
@@ -63,6 +65,8 @@ class Builder {
   // Kept from the forward to the backward pass. In inference nothing is kept, so all slots of one
   // `role` share their memory.
   void activation(std::string_view role, View& slot, Shape shape);
+  // The same in the wide type: statistics of rows.
+  void statistic(std::string_view role, View& slot, Shape shape);
   // Dead when the layer's call returns: shared by role.
   void scratch(std::string_view role, View& slot, Shape shape);
   void scratch_bytes(std::string_view role, View& slot, std::int64_t bytes);
@@ -72,7 +76,7 @@ class Builder {
   void sparsity_state(View& slot, DType dtype, Shape shape);
   // Scratch of another type than the model's.
   void scratch_of(std::string_view role, View& slot, DType dtype, Shape shape);
-  // Two f32 moments per parameter and whatever else an optimizer keeps.
+  // In the masters' type. Two moments per parameter and whatever else an optimizer keeps.
   void optimizer_state(View& slot, Shape shape);
 
   // A layer's part of the seam; the address stays valid for the life of the builder.
@@ -87,6 +91,9 @@ class Builder {
   std::vector<MemoryLine> memory_table() const;
   void commit();
 
+  // Copies masters into operands, after somebody has set the masters. The optimizer sets both.
+  void refresh_operands();
+
   // Addresses of parameters stay valid for the life of the builder.
   std::deque<Parameter>& parameters() { return parameters_; }
   const std::deque<Parameter>& parameters() const { return parameters_; }
@@ -94,8 +101,12 @@ class Builder {
  private:
   const Context* context_;
   Options options_;
+  bool has_operands() const { return wide() != options_.dtype; }
+  DType wide() const { return wide_type(options_.dtype); }
+
   std::deque<Parameter> parameters_;
   Arena weights_;
+  Arena operands_;
   Arena gradients_;
   Arena optimizer_;
   Arena activations_;

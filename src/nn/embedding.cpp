@@ -18,8 +18,8 @@ Embedding::Embedding(Builder& builder, const std::string& name, Options options)
 void Embedding::forward(const Pass& pass, ConstView tokens, View out) const {
   embedding_forward(pass.context,
                     {.tokens = tokens,
-                     .token_table = tokens_.value,
-                     .position_table = positions_ != nullptr ? positions_->value : View(),
+                     .token_table = tokens_.operand,
+                     .position_table = positions_ != nullptr ? positions_->operand : View(),
                      .out = out.reshaped({pass.batch, pass.time, options_.width}),
                      .first_position = pass.past});
   if (dropout_.active(pass)) dropout_.apply(pass, out, out);

@@ -36,27 +36,34 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
   builder.activation("ffn.after", after_, hidden);
   if (!builder.options().training) return;
   builder.scratch("ffn.dbefore", dbefore_, wide);
-  builder.scratch("ffn.dafter", dafter_, hidden);
+  if (is_gated(options.activation)) builder.scratch("ffn.dafter", dafter_, hidden);
 }
 
 void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
-  const View after = pass.rows(after_);
-  input_.forward(pass, x, pass.rows(before_));
-  activation_forward(pass.context,
-                     {.kind = options_.activation, .x = pass.rows(before_), .y = after});
+  const View before = pass.rows(before_), after = pass.rows(after_);
+  if (is_gated(options_.activation)) {
+    input_.forward(pass, x, before);
+    activation_forward(pass.context, {.kind = options_.activation, .x = before, .y = after});
+  } else {
+    input_.forward_activated(pass, x, options_.activation, before, after);
+  }
   selection_.measure(pass, after);
   if (selection_.active(pass)) selection_.forward(pass, x, after);
   output_.forward(pass, after, residual, out);
 }
 
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
-  const View after = pass.rows(after_), dbefore = pass.rows(dbefore_);
-  output_.backward(pass, after, dout, pass.rows(dafter_),
-                   selection_.for_wgrad(pass, after, /*is_gradient=*/false));
-  activation_backward(pass.context, {.kind = options_.activation,
-                                     .x = pass.rows(before_),
-                                     .dy = pass.rows(dafter_),
-                                     .dx = dbefore});
+  const View before = pass.rows(before_), after = pass.rows(after_), dbefore = pass.rows(dbefore_);
+  const ConstView after_of_weight = selection_.for_wgrad(pass, after, /*is_gradient=*/false);
+  if (is_gated(options_.activation)) {
+    const View dafter = pass.rows(dafter_);
+    output_.backward(pass, after, dout, dafter, after_of_weight);
+    activation_backward(pass.context,
+                        {.kind = options_.activation, .x = before, .dy = dafter, .dx = dbefore});
+  } else {
+    output_.backward_activated(pass, after, dout, options_.activation, before, dbefore,
+                               after_of_weight);
+  }
   if (selection_.active(pass)) selection_.backward(pass, dbefore);
   input_.weight_gradient(pass, x, selection_.for_wgrad(pass, dbefore, /*is_gradient=*/true));
   input_.bias_gradient(pass, dbefore);

@@ -40,20 +40,46 @@ Fp8Format Linear::backward_format() const {
   return seam_.fp8 == Fp8Mode::kReference ? Fp8Format::kE5m2 : Fp8Format::kE4m3;
 }
 
+GemmArgs Linear::forward_product(const Pass& pass, ConstView x, View y) const {
+  return {.a = rounded(pass, x, rounded_input_, Fp8Format::kE4m3),
+          .b = rounded(pass, seam_.forward_operand(), rounded_weight_, Fp8Format::kE4m3),
+          .c = y,
+          .trans_b = true,
+          .bias = bias_ != nullptr ? bias_->operand : View()};
+}
+
 void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) const {
-  gemm(pass.context,
-       {.a = rounded(pass, x, rounded_input_, Fp8Format::kE4m3),
-        .b = rounded(pass, seam_.forward_operand(), rounded_weight_, Fp8Format::kE4m3),
-        .c = y,
-        .trans_b = true,
-        .bias = bias_ != nullptr ? bias_->value : View(),
-        .addend = addend});
+  GemmArgs product = forward_product(pass, x, y);
+  product.addend = addend;
+  gemm(pass.context, product);
+}
+
+void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before,
+                               View y) const {
+  GemmArgs product = forward_product(pass, x, y);
+  product.epilogue = GemmEpilogue::kActivation;
+  product.activation = f;
+  product.before = before;
+  gemm(pass.context, product);
+}
+
+GemmArgs Linear::dgrad_product(const Pass& pass, ConstView dy, View dx) const {
+  return {.a = rounded(pass, dy, rounded_output_, Fp8Format::kE5m2),
+          .b = rounded(pass, seam_.dgrad_operand(), rounded_weight_, backward_format()),
+          .c = dx};
 }
 
 void Linear::dgrad(const Pass& pass, ConstView dy, View dx) const {
-  gemm(pass.context, {.a = rounded(pass, dy, rounded_output_, Fp8Format::kE5m2),
-                      .b = rounded(pass, seam_.dgrad_operand(), rounded_weight_, backward_format()),
-                      .c = dx});
+  gemm(pass.context, dgrad_product(pass, dy, dx));
+}
+
+void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before,
+                             View dbefore) const {
+  GemmArgs product = dgrad_product(pass, dy, dbefore);
+  product.epilogue = GemmEpilogue::kActivationGradient;
+  product.activation = f;
+  product.before = before;
+  gemm(pass.context, product);
 }
 
 void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {

@@ -9,6 +9,7 @@
 #include "nn/builder.h"
 #include "nn/pass.h"
 #include "ops/fp8.h"
+#include "ops/gemm.h"
 
 namespace twill {
 
@@ -26,8 +27,13 @@ class Linear {
 
   // y (tokens, out) = x (tokens, in) Wᵀ + b [+ addend]
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
+  // The same with an activation behind it: before = x Wᵀ + b, y = f(before)
+  void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
+  // The same through an activation in front: dbefore = (dy W) f'(before)
+  void dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before,
+                       View dbefore) const;
   // dW (+)= dyᵀ x, db (+)= Σ dy. The bias never sees a sample of dy.
   void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
   // The same with another dy for the weight than for the bias.
@@ -35,6 +41,8 @@ class Linear {
   void bias_gradient(const Pass& pass, ConstView dy) const;
 
  private:
+  GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;
+  GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
   // `x` itself, or its rounded copy in `scratch`.
   ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
   bool rounds(const Pass& pass) const { return pass.as_trained && seam_.fp8 != Fp8Mode::kNone; }

@@ -9,13 +9,10 @@
 namespace twill {
 namespace {
 
-// 64 MiB of f32 logits: large enough for efficient products (333 rows at GPT-2's vocabulary), small
-// beside the activations. The cut depends on the vocabulary alone, so it changes no bit between
-// runs.
-constexpr std::int64_t kPieceElements = 16 << 20;
-
-std::int64_t choose_piece(std::int64_t tokens, std::int64_t vocab) {
-  return std::clamp<std::int64_t>(kPieceElements / vocab, 1, tokens);
+// The cut depends on the backend and the vocabulary alone, so it changes no bit between runs.
+std::int64_t choose_piece(const Builder& builder, std::int64_t vocab) {
+  const std::int64_t elements = builder.context().kernels().head_piece_elements;
+  return std::clamp<std::int64_t>(elements / vocab, 1, builder.max_tokens());
 }
 
 Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::Options& options) {
@@ -30,8 +27,7 @@ LmHead::LmHead(Builder& builder, const std::string& name, Options options, Param
       seam_(builder.linear_seam({.name = name, .family = LayerFamily::kHead, .weight = &weight_})) {
   // The head is the first to touch its gradient in a backward pass: it overwrites.
   weight_.clear_gradient = false;
-  builder.scratch("head.logits", logits_,
-                  {choose_piece(builder.max_tokens(), options.vocab), options.vocab});
+  builder.scratch("head.logits", logits_, {choose_piece(builder, options.vocab), options.vocab});
 }
 
 View LmHead::piece_logits(const Pass& pass, ConstView x, std::int64_t begin,

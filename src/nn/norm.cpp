@@ -12,22 +12,22 @@ Norm::Norm(Builder& builder, const std::string& name, Options options)
   if (options.kind == NormKind::kLayer && options.bias)
     bias_ = &builder.parameter(name + ".bias", {options.width}, Init::kZeros);
   if (options.kind == NormKind::kLayer)
-    builder.activation("norm.mean", mean_, {builder.max_tokens()});
-  builder.activation("norm.rstd", rstd_, {builder.max_tokens()});
+    builder.statistic("norm.mean", mean_, {builder.max_tokens()});
+  builder.statistic("norm.rstd", rstd_, {builder.max_tokens()});
 }
 
 void Norm::forward(const Pass& pass, ConstView x, View y) const {
   if (options_.kind == NormKind::kRms) {
     rms_norm_forward(pass.context, {.x = x,
-                                    .weight = weight_.value,
+                                    .weight = weight_.operand,
                                     .y = y,
                                     .rstd = rstd_.slice(0, pass.tokens()),
                                     .eps = options_.eps});
     return;
   }
   layer_norm_forward(pass.context, {.x = x,
-                                    .weight = weight_.value,
-                                    .bias = bias_ != nullptr ? bias_->value : View(),
+                                    .weight = weight_.operand,
+                                    .bias = bias_ != nullptr ? bias_->operand : View(),
                                     .y = y,
                                     .mean = mean_.slice(0, pass.tokens()),
                                     .rstd = rstd_.slice(0, pass.tokens()),
@@ -37,7 +37,7 @@ void Norm::forward(const Pass& pass, ConstView x, View y) const {
 void Norm::backward(const Pass& pass, ConstView x, ConstView dy, View dx) const {
   if (options_.kind == NormKind::kRms) {
     rms_norm_backward(pass.context, {.x = x,
-                                     .weight = weight_.value,
+                                     .weight = weight_.operand,
                                      .rstd = rstd_.slice(0, pass.tokens()),
                                      .dy = dy,
                                      .dx = dx,
@@ -46,7 +46,7 @@ void Norm::backward(const Pass& pass, ConstView x, ConstView dy, View dx) const 
     return;
   }
   layer_norm_backward(pass.context, {.x = x,
-                                     .weight = weight_.value,
+                                     .weight = weight_.operand,
                                      .mean = mean_.slice(0, pass.tokens()),
                                      .rstd = rstd_.slice(0, pass.tokens()),
                                      .dy = dy,

@@ -18,14 +18,24 @@ void ResidualOutput::forward(const Pass& pass, ConstView x, ConstView residual, 
   dropout_.apply(pass, pass.rows(branch_), out, residual);
 }
 
+ConstView ResidualOutput::through_dropout(const Pass& pass, ConstView dout) const {
+  if (!dropout_.active(pass)) return dout;
+  dropout_.apply(pass, dout, pass.rows(branch_));
+  return pass.rows(branch_);
+}
+
 void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, View dx,
                               ConstView x_of_weight) const {
-  if (dropout_.active(pass)) {
-    dropout_.apply(pass, dout, pass.rows(branch_));
-    dout = pass.rows(branch_);
-  }
-  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dout);
-  linear_.dgrad(pass, dout, dx);
+  const ConstView dy = through_dropout(pass, dout);
+  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dy);
+  linear_.dgrad(pass, dy, dx);
+}
+
+void ResidualOutput::backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f,
+                                        View before, View dbefore, ConstView x_of_weight) const {
+  const ConstView dy = through_dropout(pass, dout);
+  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dy);
+  linear_.dgrad_activated(pass, dy, f, before, dbefore);
 }
 
 }  // namespace twill

@@ -25,8 +25,14 @@ class ResidualOutput {
   // `x_of_weight`, if given, stands for x in the weight's gradient.
   void backward(const Pass& pass, ConstView x, ConstView dout, View dx,
                 ConstView x_of_weight = {}) const;
+  // The same through the activation f that made x of `before`: dbefore instead of dx.
+  void backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f, View before,
+                          View dbefore, ConstView x_of_weight = {}) const;
 
  private:
+  // The gradient of the linear layer's output.
+  ConstView through_dropout(const Pass& pass, ConstView dout) const;
+
   Linear linear_;
   Dropout dropout_;
   View branch_;  // (tokens, out), only with dropout

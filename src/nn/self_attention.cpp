@@ -42,7 +42,7 @@ SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options 
   const Shape context_shape{tokens, options.heads * options.head_dim};
   builder.activation("attention.qkv", qkv_out_, qkv_shape);
   builder.activation("attention.context", context_, context_shape);
-  builder.activation("attention.lse", lse_, {tokens * options.heads});
+  builder.statistic("attention.lse", lse_, {tokens * options.heads});
   if (builder.options().training) {
     builder.scratch("attention.dqkv", dqkv_, qkv_shape);
     builder.scratch("attention.dcontext", dcontext_, context_shape);

@@ -16,23 +16,25 @@ void require_widths(Activation kind, const ConstView& x, const NamedView& y) {
 }  // namespace
 
 void validate(const ActivationForwardArgs& args) {
-  require_one_float_type("activation", {{"x", args.x}, {"y", args.y}});
+  require_float_types("activation", {{"x", args.x}, {"y", args.y}}, {});
   require_widths(args.kind, args.x, {"y", args.y});
 }
 
 void validate(const ActivationBackwardArgs& args) {
-  require_one_float_type("activation", {{"x", args.x}, {"dy", args.dy}, {"dx", args.dx}});
+  require_float_types("activation", {{"x", args.x}, {"dy", args.dy}, {"dx", args.dx}}, {});
   require_widths(args.kind, args.x, {"dy", args.dy});
   require_shape("activation", {"dx", args.dx}, args.x.shape());
 }
 
 void activation_forward(const Context& context, const ActivationForwardArgs& args) {
   validate(args);
+  require_stored("activation", context.kernels(), args.x);
   context.run("activation_forward", context.kernels().activation_forward, args);
 }
 
 void activation_backward(const Context& context, const ActivationBackwardArgs& args) {
   validate(args);
+  require_stored("activation", context.kernels(), args.x);
   context.run("activation_backward", context.kernels().activation_backward, args);
 }
 

@@ -8,6 +8,7 @@
 //
 //   weight, grad, m, v   any equal shapes; grad is not changed
 //   step                 1 for the first update
+//   operand              optional, bf16, same shape: the new weight rounded to nearest, for products
 //   freeze_v             v is neither changed nor corrected: w -= lr (m̂ / (sqrt(v) + eps) + …)
 //
 // f32 per element: (1 - beta), bias corrections and lr are computed in f64 and rounded once.
@@ -24,6 +25,7 @@ struct AdamwArgs {
   ConstView grad;
   View m;
   View v;
+  View operand = {};
   double lr = 0.0;
   double beta1 = 0.9;
   double beta2 = 0.95;

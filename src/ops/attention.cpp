@@ -27,7 +27,7 @@ void require_stride(const Args& args) {
 }  // namespace
 
 void validate(const AttentionForwardArgs& args) {
-  require_one_float_type("attention", {{"qkv", args.qkv}, {"out", args.out}, {"lse", args.lse}});
+  require_float_types("attention", {{"qkv", args.qkv}, {"out", args.out}}, {{"lse", args.lse}});
   require_heads(args.qkv.shape(), args.out.shape());
   const Shape& out = args.out.shape();
   require_shape("attention", {"lse", args.lse}, {out[0], out[2], out[1]});
@@ -35,11 +35,9 @@ void validate(const AttentionForwardArgs& args) {
 }
 
 void validate(const AttentionBackwardArgs& args) {
-  require_one_float_type("attention", {{"qkv", args.qkv},
-                                       {"out", args.out},
-                                       {"lse", args.lse},
-                                       {"dout", args.dout},
-                                       {"dqkv", args.dqkv}});
+  require_float_types(
+      "attention", {{"qkv", args.qkv}, {"out", args.out}, {"dout", args.dout}, {"dqkv", args.dqkv}},
+      {{"lse", args.lse}});
   require_heads(args.qkv.shape(), args.out.shape());
   const Shape& out = args.out.shape();
   require_shape("attention", {"lse", args.lse}, {out[0], out[2], out[1]});
@@ -69,12 +67,14 @@ void require_workspace(const Context& context, const Args& args) {
 
 void attention_forward(const Context& context, const AttentionForwardArgs& args) {
   validate(args);
+  require_stored("attention", context.kernels(), args.qkv);
   require_workspace(context, args);
   context.run("attention_forward", context.kernels().attention_forward, args);
 }
 
 void attention_backward(const Context& context, const AttentionBackwardArgs& args) {
   validate(args);
+  require_stored("attention", context.kernels(), args.qkv);
   require_workspace(context, args);
   context.run("attention_backward", context.kernels().attention_backward, args);
 }

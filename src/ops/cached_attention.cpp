@@ -6,9 +6,10 @@
 namespace twill {
 
 void validate(const CachedAttentionArgs& args) {
-  require_one_float_type(
+  require_float_types(
       "cached_attention",
-      {{"qkv", args.qkv}, {"keys", args.keys}, {"values", args.values}, {"out", args.out, true}});
+      {{"qkv", args.qkv}, {"keys", args.keys}, {"values", args.values}, {"out", args.out, true}},
+      {});
   const Shape &qkv = args.qkv.shape(), &keys = args.keys.shape();
   require(
       qkv.rank() == 3 && keys.rank() == 3 && qkv[2] == keys[2],
@@ -27,6 +28,7 @@ void validate(const CachedAttentionArgs& args) {
 
 void cached_attention(const Context& context, const CachedAttentionArgs& args) {
   validate(args);
+  require_stored("cached_attention", context.kernels(), args.qkv);
   context.run("cached_attention", context.kernels().cached_attention, args);
 }
 

@@ -2,7 +2,7 @@
 // Gradient of a bias: sum[j] (+)= Σ_i x[i, j].
 //
 //   x    (rows, cols)
-//   sum  (cols)        overwritten, or added to when accumulate
+//   sum  (cols)        overwritten, or added to when accumulate; f32 beside f32 and bf16
 //
 // Order: fixed per backend and shape. Error at most (rows + 1) eps Σ|terms|.
 #pragma once

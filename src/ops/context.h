@@ -23,8 +23,9 @@ class OpObserver {
 // A backend opened on a device: the one thing layers pass along.
 class Context {
  public:
-  // `num_threads` 0 takes all hardware threads.
-  Context(const KernelTable& kernels, int num_threads);
+  // `num_threads` 0 takes all hardware threads; `index` picks among devices of the backend's kind.
+  // Throws twill::Error when the device is not there or not supported.
+  Context(const KernelTable& kernels, int num_threads, int index = 0);
 
   const KernelTable& kernels() const { return *kernels_; }
   const Device& device() const { return device_; }
@@ -36,12 +37,16 @@ class Context {
   // Runs a validated op. Called by the front doors only.
   template <class Args>
   void run(std::string_view op, Kernel<Args> kernel, const Args& args) const {
+    if (kernel == nullptr) [[unlikely]]
+      missing(op);
     if (observer != nullptr) observer->before(op);
     kernel(args, device_, *queue_);
     if (observer != nullptr) observer->after(op);
   }
 
  private:
+  [[noreturn]] void missing(std::string_view op) const;
+
   const KernelTable* kernels_;
   Device device_;
   std::unique_ptr<Queue> queue_;

@@ -6,9 +6,8 @@
 namespace twill {
 
 void validate(const CrossEntropyArgs& args) {
-  require_one_float_type(
-      "cross_entropy",
-      {{"logits", args.logits}, {"loss", args.loss}, {"dlogits", args.dlogits, true}});
+  require_float_types("cross_entropy", {{"logits", args.logits}, {"dlogits", args.dlogits, true}},
+                      {{"loss", args.loss}});
   require_dtype("cross_entropy", {"targets", args.targets}, DType::kI32);
   require(args.logits.cols() > 0, "[cross_entropy] the vocabulary must not be empty");
   require_shape("cross_entropy", {"targets", args.targets}, {args.logits.rows()});
@@ -22,6 +21,7 @@ void validate(const CrossEntropyArgs& args) {
 
 void cross_entropy(const Context& context, const CrossEntropyArgs& args) {
   validate(args);
+  require_stored("cross_entropy", context.kernels(), args.logits);
   context.run("cross_entropy", context.kernels().cross_entropy, args);
 }
 

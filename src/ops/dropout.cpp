@@ -6,7 +6,7 @@
 namespace twill {
 
 void validate(const DropoutArgs& args) {
-  require_one_float_type("dropout", {{"x", args.x}, {"addend", args.addend, true}, {"y", args.y}});
+  require_float_types("dropout", {{"x", args.x}, {"addend", args.addend, true}, {"y", args.y}}, {});
   require_shape("dropout", {"addend", args.addend, true}, args.x.shape());
   require_shape("dropout", {"y", args.y}, args.x.shape());
   require(args.p >= 0.0 && args.p < 1.0, "[dropout] p must be 0 or more and below 1, got {}",
@@ -19,6 +19,7 @@ void validate(const DropoutArgs& args) {
 
 void dropout(const Context& context, const DropoutArgs& args) {
   validate(args);
+  require_stored("dropout", context.kernels(), args.x);
   context.run("dropout", context.kernels().dropout, args);
 }
 

@@ -29,27 +29,31 @@ void require_tables(const ConstView& tokens, const ConstView& tokens_table,
 }  // namespace
 
 void validate(const EmbeddingForwardArgs& args) {
-  require_one_float_type("embedding", {{"token_table", args.token_table},
-                                       {"position_table", args.position_table, true},
-                                       {"out", args.out}});
+  require_float_types("embedding",
+                      {{"token_table", args.token_table},
+                       {"position_table", args.position_table, true},
+                       {"out", args.out}},
+                      {});
   require_tables(args.tokens, args.token_table, args.position_table, {"out", args.out},
                  args.first_position);
 }
 
 void validate(const EmbeddingBackwardArgs& args) {
-  require_one_float_type("embedding", {{"dtoken_table", args.dtoken_table},
-                                       {"dposition_table", args.dposition_table, true},
-                                       {"dout", args.dout}});
+  require_float_types(
+      "embedding", {{"dout", args.dout}},
+      {{"dtoken_table", args.dtoken_table}, {"dposition_table", args.dposition_table, true}});
   require_tables(args.tokens, args.dtoken_table, args.dposition_table, {"dout", args.dout}, 0);
 }
 
 void embedding_forward(const Context& context, const EmbeddingForwardArgs& args) {
   validate(args);
+  require_stored("embedding", context.kernels(), args.out);
   context.run("embedding_forward", context.kernels().embedding_forward, args);
 }
 
 void embedding_backward(const Context& context, const EmbeddingBackwardArgs& args) {
   validate(args);
+  require_stored("embedding", context.kernels(), args.dout);
   context.run("embedding_backward", context.kernels().embedding_backward, args);
 }
 

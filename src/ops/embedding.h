@@ -8,7 +8,8 @@
 //   position_table  (P, C) optional, P >= first_position + T
 //   out             (B, T, C)
 //
-// Forward is one f32 addition per element: bit-identical on every backend.
+// Types: tables and out f32 or bf16; gradients of tables f32 (beside f64: f64). Forward is one f32
+// addition per element (rounded to out's type): bit-identical on every backend.
 // Backward (first_position 0) adds dout into dtoken_table and dposition_table (both keep what they
 // held), per table row in ascending (b, t): deterministic, error at most (n + 1) eps Σ|n terms|.
 #pragma once

@@ -5,10 +5,11 @@
 
 namespace twill {
 
-void validate(const FillArgs& args) { require_one_float_type("fill", {{"x", args.x}}); }
+void validate(const FillArgs& args) { require_float_types("fill", {{"x", args.x}}, {}); }
 
 void fill(const Context& context, const FillArgs& args) {
   validate(args);
+  require_stored("fill", context.kernels(), args.x);
   context.run("fill", context.kernels().fill, args);
 }
 

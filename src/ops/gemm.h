@@ -10,15 +10,27 @@
 //   addend  (M, N) optional  e.g. the residual stream; must not overlap c
 //   accumulate               keeps what c held and adds to it
 //
-// f32 (reference: also f64), row-major, contiguous. Sums over K in free but fixed order per backend
-// and shape: the number of threads changes no bit. Error per element at most
-// (K + 3) eps Σ|terms| + eps |c|. K = 0 leaves the sum empty. NaN and Inf propagate as in IEEE.
+// f32 or bf16 (reference: also f64), row-major, contiguous; bf16 a and b may also have an f32 c: the
+// gradient of a weight. bias has the type of a, addend the type of c. Sums over K are f32, in free
+// but fixed order per backend and shape: the number of threads changes no bit. Error per element at
+// most (K + 3) eps Σ|terms| + eps_c |c|, eps_c that of c's type; a bf16 c may have been rounded once
+// more before the bias is added: + eps_c |sum without bias|. K = 0 leaves the sum empty. NaN and
+// Inf propagate as in IEEE.
+//
+// Epilogue, for plain activations f (ops/activation.h), without accumulate:
+//   kActivation          before = the sum above, c = f(before); before (M, N) is written
+//   kActivationGradient  c = the sum above · f'(before); before (M, N) is read
+// f may see the sum before or after its rounding to the type of c. A backend that does not fuse them
+// is given the product and the activation one after the other.
 #pragma once
 
+#include "ops/activation.h"
 #include "ops/context.h"
 #include "tensor/view.h"
 
 namespace twill {
+
+enum class GemmEpilogue { kNone, kActivation, kActivationGradient };
 
 struct GemmArgs {
   ConstView a;
@@ -29,6 +41,9 @@ struct GemmArgs {
   ConstView bias = {};
   ConstView addend = {};
   bool accumulate = false;
+  GemmEpilogue epilogue = GemmEpilogue::kNone;
+  Activation activation = Activation::kGelu;
+  View before = {};
 
   std::int64_t m() const { return c.shape()[0]; }
   std::int64_t n() const { return c.shape()[1]; }

@@ -14,11 +14,13 @@ namespace twill {
 
 struct ActivationBackwardArgs;
 struct ActivationForwardArgs;
+struct AdamwAllArgs;
 struct AdamwArgs;
 struct ApplyMaskArgs;
 struct AttentionBackwardArgs;
 struct AttentionForwardArgs;
 struct CachedAttentionArgs;
+struct CastArgs;
 struct ClusterEnergyArgs;
 struct ColumnSumArgs;
 struct CountNonzeroArgs;
@@ -36,7 +38,9 @@ struct MaskMassArgs;
 struct MaskedDecayArgs;
 struct MomentChangeArgs;
 struct Mvue24Args;
+struct NormAllArgs;
 struct Pack24Args;
+struct PrepareUpdateArgs;
 struct RegrowMomentsArgs;
 struct RmsNormBackwardArgs;
 struct RmsNormForwardArgs;
@@ -45,6 +49,7 @@ struct RouteTokensArgs;
 struct Select24Args;
 struct SoftThreshold24Args;
 struct SoftThreshold24SumsArgs;
+struct SumArgs;
 struct SumSquaresArgs;
 struct TopologyUpdateArgs;
 struct Transposable24Args;
@@ -57,9 +62,23 @@ class Queue {
   virtual ~Queue() = default;
 };
 
+// Work of a queue that can be given to it again as one piece: a CUDA graph.
+class Recording {
+ public:
+  virtual ~Recording() = default;
+};
+
 // What kernels need to know of the machine they run on.
 struct Device {
   int num_threads = 1;
+  int index = 0;    // among the devices of its kind
+  int num_sms = 0;  // of a GPU
+};
+
+// A device as a person would name it, or why there is none.
+struct DeviceReport {
+  bool usable = false;
+  std::string text;
 };
 
 template <class Args>
@@ -74,12 +93,34 @@ struct KernelTable {
   const Memory& (*memory)();
   std::unique_ptr<Queue> (*open_queue)(const Device&);
 
+  // Services of a backend whose memory the host does not see; nullptr: memory() is the host's.
+  // Copies are ordered with the queue's work. copy_in may return before the host bytes are read when
+  // they lie in staging_memory(); copy_out returns when the bytes are there.
+  DeviceReport (*find_device)(int index, Device& device) = nullptr;
+  const Memory& (*staging_memory)() = nullptr;
+  void (*copy_in)(std::byte* to, const std::byte* host, std::int64_t bytes, Queue&) = nullptr;
+  void (*copy_out)(std::byte* host, const std::byte* from, std::int64_t bytes, Queue&) = nullptr;
+  void (*wait)(Queue&) = nullptr;
+  std::int64_t (*free_bytes)() = nullptr;
+  // Everything given to the queue in between is kept instead of run.
+  void (*begin_recording)(Queue&) = nullptr;
+  std::unique_ptr<Recording> (*end_recording)(Queue&) = nullptr;
+  void (*replay)(const Recording&, Queue&) = nullptr;
+
+  // Activations and operands may be bf16; everything else stays f32.
+  bool stores_bf16 = false;
+  // Logits that the head holds at once: large enough for efficient products, small beside the
+  // activations. 64 MiB of f32 are 333 rows at GPT-2's vocabulary.
+  std::int64_t head_piece_elements = 16 << 20;
+
   // Bytes of scratch one call of attention (forward or backward) needs on this device.
   std::int64_t (*attention_workspace_bytes)(const AttentionForwardArgs&, const Device&);
 
   // The matrix library's own product with all its threads and none of our additions (bias, addend):
   // what gemm is measured against. May be nullptr.
   Kernel<GemmArgs> plain_gemm;
+  // Whether gemm takes this epilogue; nullptr: none.
+  bool (*gemm_fuses)(const GemmArgs&) = nullptr;
 
   // Ops.
   Kernel<ActivationForwardArgs> activation_forward;
@@ -101,6 +142,12 @@ struct KernelTable {
   Kernel<RmsNormBackwardArgs> rms_norm_backward;
   Kernel<RotaryArgs> rotary;
   Kernel<SumSquaresArgs> sum_squares;
+
+  Kernel<CastArgs> cast = nullptr;
+  Kernel<SumArgs> sum = nullptr;
+  Kernel<PrepareUpdateArgs> prepare_update = nullptr;
+  Kernel<NormAllArgs> norm_all = nullptr;
+  Kernel<AdamwAllArgs> adamw_all = nullptr;
 
   // Ops of sparsity.
   Kernel<ApplyMaskArgs> apply_mask = nullptr;
@@ -126,5 +173,6 @@ struct KernelTable {
 
 const KernelTable& reference_table();
 const KernelTable& cpu_table();
+const KernelTable* cuda_table();  // nullptr in a build without CUDA
 
 }  // namespace twill

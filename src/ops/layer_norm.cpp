@@ -6,12 +6,10 @@
 namespace twill {
 
 void validate(const LayerNormForwardArgs& args) {
-  require_one_float_type("layer_norm", {{"x", args.x},
-                                        {"weight", args.weight},
-                                        {"bias", args.bias, true},
-                                        {"y", args.y},
-                                        {"mean", args.mean},
-                                        {"rstd", args.rstd}});
+  require_float_types(
+      "layer_norm",
+      {{"x", args.x}, {"weight", args.weight}, {"bias", args.bias, true}, {"y", args.y}},
+      {{"mean", args.mean}, {"rstd", args.rstd}});
   const Shape rows{args.x.rows()}, cols{args.x.cols()};
   require(args.x.cols() > 0, "[layer_norm] the last axis of x must not be empty");
   require_shape("layer_norm", {"weight", args.weight}, cols);
@@ -22,14 +20,12 @@ void validate(const LayerNormForwardArgs& args) {
 }
 
 void validate(const LayerNormBackwardArgs& args) {
-  require_one_float_type("layer_norm", {{"x", args.x},
-                                        {"weight", args.weight},
-                                        {"mean", args.mean},
-                                        {"rstd", args.rstd},
-                                        {"dy", args.dy},
-                                        {"dx", args.dx},
-                                        {"dweight", args.dweight},
-                                        {"dbias", args.dbias, true}});
+  require_float_types("layer_norm",
+                      {{"x", args.x}, {"weight", args.weight}, {"dy", args.dy}, {"dx", args.dx}},
+                      {{"mean", args.mean},
+                       {"rstd", args.rstd},
+                       {"dweight", args.dweight},
+                       {"dbias", args.dbias, true}});
   const Shape rows{args.x.rows()}, cols{args.x.cols()};
   require(args.x.cols() > 0, "[layer_norm] the last axis of x must not be empty");
   require_shape("layer_norm", {"weight", args.weight}, cols);
@@ -43,11 +39,13 @@ void validate(const LayerNormBackwardArgs& args) {
 
 void layer_norm_forward(const Context& context, const LayerNormForwardArgs& args) {
   validate(args);
+  require_stored("layer_norm", context.kernels(), args.x);
   context.run("layer_norm_forward", context.kernels().layer_norm_forward, args);
 }
 
 void layer_norm_backward(const Context& context, const LayerNormBackwardArgs& args) {
   validate(args);
+  require_stored("layer_norm", context.kernels(), args.x);
   context.run("layer_norm_backward", context.kernels().layer_norm_backward, args);
 }
 

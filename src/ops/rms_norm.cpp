@@ -6,8 +6,8 @@
 namespace twill {
 
 void validate(const RmsNormForwardArgs& args) {
-  require_one_float_type(
-      "rms_norm", {{"x", args.x}, {"weight", args.weight}, {"y", args.y}, {"rstd", args.rstd}});
+  require_float_types("rms_norm", {{"x", args.x}, {"weight", args.weight}, {"y", args.y}},
+                      {{"rstd", args.rstd}});
   require(args.x.cols() > 0, "[rms_norm] the last axis of x must not be empty");
   require_shape("rms_norm", {"weight", args.weight}, {args.x.cols()});
   require_shape("rms_norm", {"y", args.y}, args.x.shape());
@@ -15,12 +15,9 @@ void validate(const RmsNormForwardArgs& args) {
 }
 
 void validate(const RmsNormBackwardArgs& args) {
-  require_one_float_type("rms_norm", {{"x", args.x},
-                                      {"weight", args.weight},
-                                      {"rstd", args.rstd},
-                                      {"dy", args.dy},
-                                      {"dx", args.dx},
-                                      {"dweight", args.dweight}});
+  require_float_types("rms_norm",
+                      {{"x", args.x}, {"weight", args.weight}, {"dy", args.dy}, {"dx", args.dx}},
+                      {{"rstd", args.rstd}, {"dweight", args.dweight}});
   require(args.x.cols() > 0, "[rms_norm] the last axis of x must not be empty");
   require_shape("rms_norm", {"weight", args.weight}, {args.x.cols()});
   require_shape("rms_norm", {"rstd", args.rstd}, {args.x.rows()});
@@ -31,11 +28,13 @@ void validate(const RmsNormBackwardArgs& args) {
 
 void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args) {
   validate(args);
+  require_stored("rms_norm", context.kernels(), args.x);
   context.run("rms_norm_forward", context.kernels().rms_norm_forward, args);
 }
 
 void rms_norm_backward(const Context& context, const RmsNormBackwardArgs& args) {
   validate(args);
+  require_stored("rms_norm", context.kernels(), args.x);
   context.run("rms_norm_backward", context.kernels().rms_norm_backward, args);
 }
 

@@ -8,6 +8,7 @@
 //   rstd    (rows)      kept for the backward pass
 //
 // Error: two-oracle rule (docs/numerics.md).
+// Types: x, y, dy, dx and weight f32 or bf16; rstd and dweight f32 (beside f64: f64).
 //
 // Backward, with g = dy weight and n = x rstd:
 //   dx       = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx

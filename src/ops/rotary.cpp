@@ -6,7 +6,7 @@
 namespace twill {
 
 void validate(const RotaryArgs& args) {
-  require_one_float_type("rotary", {{"x", args.x}});
+  require_float_types("rotary", {{"x", args.x}}, {});
   require(args.x.shape().rank() == 4, "[rotary] x must have shape (B, T, heads, D), got {}",
           to_string(args.x.shape()));
   require(args.x.cols() % 2 == 0, "[rotary] the head dimension must be even, got {}",
@@ -20,6 +20,7 @@ void validate(const RotaryArgs& args) {
 
 void rotary(const Context& context, const RotaryArgs& args) {
   validate(args);
+  require_stored("rotary", context.kernels(), args.x);
   context.run("rotary", context.kernels().rotary, args);
 }
 

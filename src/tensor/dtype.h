@@ -24,6 +24,11 @@ constexpr std::int64_t size_of(DType dtype) {
   return 0;
 }
 
+// What sums, statistics and gradients of parameters are kept in beside operands of this type.
+constexpr DType wide_type(DType storage) {
+  return storage == DType::kF64 ? DType::kF64 : DType::kF32;
+}
+
 constexpr const char* name_of(DType dtype) {
   switch (dtype) {
     case DType::kF64:

@@ -13,8 +13,10 @@
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
 #include "io/toml_config.h"
+#include "ops/transfer.h"
 #include "sparsity/deployment.h"
 #include "tensor/tensor.h"
+#include "train/host_masters.h"
 
 namespace twill {
 namespace {
@@ -154,6 +156,9 @@ void read_sparsity(const std::string& checkpoint, Trainer& trainer) {
 // Projects the weights of the layers that the checkpoint names.
 void deploy_weights(const std::string& checkpoint, Builder& builder) {
   const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  // Masters are on the host while files are read.
+  const Context host(cpu_table(), 1);
+  const Context& context = shares_memory(builder.context()) ? builder.context() : host;
   for (const auto& [key, rule] : file.metadata()) {
     if (!key.starts_with(kDeployPrefix)) continue;
     const std::string layer = key.substr(kDeployPrefix.size());
@@ -163,7 +168,7 @@ void deploy_weights(const std::string& checkpoint, Builder& builder) {
     const View weight = seam->weight->value;
     Tensor mask(DType::kU8, weight.shape());
     if (rule == "mask") file.read_into(layer + ".mask", mask.view());
-    deploy(builder.context(), {layer, rule}, mask.view(), weight);
+    deploy(context, {layer, rule}, mask.view(), weight);
   }
 }
 
@@ -204,7 +209,8 @@ std::string publish(const std::string& folder, std::int64_t step,
 
 }  // namespace
 
-std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep) {
+std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep) {
+  const HostMasters masters(trainer.builder(), &trainer.optimizer());
   std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
     const std::string weights = hash_of_weights(trainer.builder());
     ModelConfig model = trainer.config().model;
@@ -250,11 +256,13 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   const SafetensorsFile state(file_in(checkpoint, kStateFile));
   const std::vector<TensorEntry> moments = moment_entries(trainer.optimizer());
   require_same_tensors(state, moments);
+  HostMasters masters(trainer.builder(), &trainer.optimizer());
   read_weights(model, trainer.builder());
   for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
     state.read_into(slot.parameter->name + ".m", slot.m);
     state.read_into(slot.parameter->name + ".v", slot.v);
   }
+  masters.upload();
   trainer.progress() = {.step = number_at(state, "twill.step"),
                         .updates = number_at(state, "twill.updates"),
                         .tokens = number_at(state, "twill.tokens"),

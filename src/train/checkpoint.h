@@ -16,7 +16,7 @@
 namespace twill {
 
 // Writes `folder`/step-…; then removes all but the newest `keep`. Returns the path.
-std::string save_checkpoint(const std::string& folder, const Trainer& trainer, std::int64_t keep);
+std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep);
 
 // A model from elsewhere as the first checkpoint of a run: weights without optimizer state, from
 // which no run resumes. `origin` says where it came from. Returns the path.

@@ -25,7 +25,7 @@ ImportReport import_model(const ImportRequest& request) {
   const Context context(cpu_table(), 1);
   Builder builder(context, {.dtype = DType::kF32, .training = false});
   const Decoder decoder(builder, model);
-  require_memory(builder.memory_table());
+  require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
 

@@ -53,15 +53,21 @@ std::int64_t machine_bytes() {
 
 std::int64_t available_bytes() { return std::min(machine_bytes(), cgroup_bytes()); }
 
-void require_memory(const std::vector<MemoryLine>& table) {
+void require_memory(const Context& context, const std::vector<MemoryLine>& table) {
   std::int64_t needed = 0;
   for (const MemoryLine& line : table) needed += line.bytes;
-  const std::int64_t available = available_bytes();
+  const KernelTable& kernels = context.kernels();
+  const bool is_host = kernels.free_bytes == nullptr;
+  const std::int64_t available = is_host ? available_bytes() : kernels.free_bytes();
   const auto gib = [](std::int64_t bytes) { return static_cast<double>(bytes) / (1 << 30); };
+  std::string largest;
+  for (const MemoryLine& line : table)
+    largest +=
+        fmt::format("{}{} {:.1f}", largest.empty() ? "" : ", ", line.region, gib(line.bytes));
   require(needed <= available,
-          "the model and its batch need {:.1f} GiB, {:.1f} GiB are free; lower train.micro_batch, "
-          "train.sequence or the size of the model",
-          gib(needed), gib(available));
+          "the model and its batch need {:.1f} GiB ({}), {:.1f} GiB {}are free; lower "
+          "train.micro_batch, train.sequence or the size of the model",
+          gib(needed), largest, gib(available), is_host ? "" : "of the GPU ");
 }
 
 }  // namespace twill

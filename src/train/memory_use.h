@@ -14,7 +14,7 @@ std::int64_t peak_resident_bytes();
 // What the machine could still give without swapping.
 std::int64_t available_bytes();
 
-// Throws twill::Error when the table asks for more than the machine can give.
-void require_memory(const std::vector<MemoryLine>& table);
+// Throws twill::Error when the table asks for more than the context's memory can give.
+void require_memory(const Context& context, const std::vector<MemoryLine>& table);
 
 }  // namespace twill

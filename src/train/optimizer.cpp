@@ -11,6 +11,7 @@
 #include "ops/adamw.h"
 #include "ops/moment_change.h"
 #include "ops/sum_squares.h"
+#include "ops/transfer.h"
 
 namespace twill {
 namespace {
@@ -31,6 +32,51 @@ Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config) : config_(
   }
   for (const OptimizerGroup& group : config.group) apply_rule(group);
   builder.state(sum_, DType::kF64, {1});
+  if (!is_on_device(builder.context())) return;
+  builder.state(table_, DType::kU8, {update_table_bytes(static_cast<std::int64_t>(slots_.size()))});
+  builder.state(partials_, DType::kF64, {kNormPartials});
+  builder.state(scalars_, DType::kF64, {kUpdateScalars});
+}
+
+bool Optimizer::is_on_device(const Context& context) const {
+  return context.kernels().adamw_all != nullptr;
+}
+
+void Optimizer::prepare(const Context& context) {
+  if (!is_on_device(context)) return;
+  for (const Slot& slot : slots_) {
+    const bool has_operand = slot.parameter->operand.bytes() != slot.parameter->value.bytes();
+    tensors_.push_back({.weight = slot.parameter->value,
+                        .grad = slot.parameter->gradient,
+                        .m = slot.m,
+                        .v = slot.v,
+                        .operand = has_operand ? slot.parameter->operand : View(),
+                        .lr_scale = slot.lr_scale,
+                        .weight_decay = slot.weight_decay});
+  }
+  staged_scalars_ = Tensor(DType::kF64, {kUpdateScalars}, staging_memory(context));
+  prepare_update(context, {.tensors = tensors_, .table = table_});
+}
+
+void Optimizer::set_scalars(const Context& context, double lr, std::int64_t update) {
+  const auto step = static_cast<double>(update);
+  double* staged = staged_scalars_.view().as<double>();
+  staged[kLr] = lr;
+  staged[kCorrection1] = 1.0 - std::pow(config_.beta1, step);
+  staged[kCorrection2] = 1.0 - std::pow(config_.beta2, step);
+  copy_in(context, scalars_.slice(0, kLoss), staged);
+}
+
+void Optimizer::update_on_device(const Context& context) {
+  norm_all(context, {.tensors = tensors_, .table = table_, .norm2 = sum_, .partials = partials_});
+  adamw_all(context, {.tensors = tensors_,
+                      .table = table_,
+                      .norm2 = sum_,
+                      .scalars = scalars_,
+                      .beta1 = config_.beta1,
+                      .beta2 = config_.beta2,
+                      .eps = config_.eps,
+                      .clip = config_.clip});
 }
 
 void Optimizer::apply_rule(const OptimizerGroup& group) {

@@ -6,8 +6,11 @@
 #include <deque>
 #include <functional>
 #include <string>
+#include <vector>
 
 #include "nn/builder.h"
+#include "ops/update_all.h"
+#include "tensor/tensor.h"
 #include "train/run_config.h"
 
 namespace twill {
@@ -36,6 +39,18 @@ class Optimizer {
   };
   void apply(const Context& context, const Step& step);
 
+  // Whether updates are applied without asking the host: norm, clipping and AdamW in one recordable
+  // piece of work that reads `scalars` (ops/update_all.h) when it runs.
+  bool is_on_device(const Context& context) const;
+  // Once, behind the builder's commit().
+  void prepare(const Context& context);
+  // What the next update shall use; returns at once.
+  void set_scalars(const Context& context, double lr, std::int64_t update);
+  void update_on_device(const Context& context);
+  // The loss sum that the update looks at, and the square of the last norm; both (1) f64.
+  View loss_sum() const { return scalars_.slice(kLoss, 1); }
+  ConstView norm2() const { return sum_; }
+
   // Mean over all elements of how much this step's gradients would move the second moments.
   double mean_moment_change(const Context& context, double scale) const;
 
@@ -47,6 +62,7 @@ class Optimizer {
     View v;
   };
   const std::deque<Slot>& slots() const { return slots_; }
+  std::deque<Slot>& slots() { return slots_; }
   const Slot& slot_of(const Parameter& parameter) const;
 
  private:
@@ -55,6 +71,12 @@ class Optimizer {
   OptimizerConfig config_;
   std::deque<Slot> slots_;
   View sum_;  // (1) f64
+  // On a device only.
+  std::vector<UpdateTensor> tensors_;
+  View table_;
+  View partials_;
+  View scalars_;
+  Tensor staged_scalars_;
 };
 
 }  // namespace twill

@@ -11,6 +11,7 @@
 #include "sparsity/scope.h"
 #include "tensor/tensor.h"
 #include "train/checkpoint.h"
+#include "train/device_choice.h"
 #include "train/frozen_projection.h"
 #include "train/run_folder.h"
 #include "train/schedule.h"
@@ -302,7 +303,7 @@ DescentProbe probe_descent(const DescentRequest& request) {
   const Corpus corpus =
       load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
                   static_cast<int>(config.threads));
-  const Context context(table_for(config.device), static_cast<int>(config.threads));
+  const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   trainer.begin();
   Probe probe(trainer, config.recipe.layers);

@@ -16,7 +16,10 @@ namespace {
 constexpr std::int64_t kMany = 1'000'000'000;
 constexpr std::int64_t kMaxMicroBatchTokens = 1 << 26;
 
-constexpr std::array<std::string_view, 3> kDevices{"auto", "cpu", "reference"};
+constexpr std::array<std::string_view, 12> kDevices{"auto",   "cpu",    "cuda",   "cuda:0",
+                                                    "cuda:1", "cuda:2", "cuda:3", "cuda:4",
+                                                    "cuda:5", "cuda:6", "cuda:7", "reference"};
+constexpr std::array<std::string_view, 3> kPrecisions{"auto", "bf16", "f32"};
 constexpr std::array<std::string_view, 2> kOnNonfinite{"stop", "skip"};
 constexpr std::array<std::string_view, 4> kSchedules{"cosine", "linear", "wsd", "constant"};
 
@@ -38,6 +41,9 @@ void TrainConfig::fields(FieldVisitor& visit) {
         "sequences that pass through the model at once; decides memory");
   visit("batch_tokens", batch_tokens, Range<std::int64_t>{0, std::int64_t{1} << 40},
         "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
+  visit("precision", precision, kPrecisions,
+        "type of activations and operands; auto: bf16 on a GPU, f32 on the CPU. Weights, moments, "
+        "gradients and sums are f32 in either");
   visit("on_nonfinite", on_nonfinite, kOnNonfinite,
         "when loss or gradient is not finite: stop the run, or skip the update", OnResume::kFree);
   visit("start_from", start_from, {},
@@ -95,7 +101,7 @@ void LogConfig::fields(FieldVisitor& visit) {
 }
 
 void RunConfig::fields(FieldVisitor& visit) {
-  visit("device", device, kDevices, "where to compute; auto picks the fastest at hand");
+  visit("device", device, kDevices, "where to compute; auto takes the GPU when there is one");
   visit("threads", threads, Range<std::int64_t>{0, 1024},
         "CPU threads; 0 takes all; changes no result", OnResume::kFree);
   visit.section("run", run, "where the run lives");

@@ -25,6 +25,7 @@ struct TrainConfig {
   std::int64_t sequence = 0;
   std::int64_t micro_batch = 8;
   std::int64_t batch_tokens = 0;
+  std::string precision = "auto";
   std::string on_nonfinite = "stop";
   std::string start_from;
   void fields(FieldVisitor& visit);

@@ -11,6 +11,7 @@
 #include "base/rng.h"
 #include "data/parallel_encode.h"
 #include "models/decoding.h"
+#include "ops/transfer.h"
 
 namespace twill {
 namespace {
@@ -103,8 +104,7 @@ std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, std::string_vie
 void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
             std::string_view prompt, const SampleOptions& options,
             const std::function<bool(std::string_view)>& emit) {
-  const auto vocab =
-      static_cast<std::size_t>(std::min(tokenizer.vocab_size(), model.config().vocab));
+  const std::int64_t vocab = std::min(tokenizer.vocab_size(), model.config().vocab);
   const Ids prompt_tokens = prompt_ids(tokenizer, prompt);
   DecodingState state(context, model);
   StreamDecoder text(tokenizer, prompt_tokens);
@@ -114,8 +114,8 @@ void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
     logits = index == 0 ? state.prefill(prompt_tokens) : state.decode_next(id);
     const Philox4 bits =
         random_bits(options.seed, Purpose::kSample, 0, static_cast<std::uint64_t>(index));
-    id = draw_token(std::span(logits.as<float>(), vocab), options,
-                    static_cast<double>(unit_float(bits[0])));
+    const std::vector<float> values = host_floats(context, logits.slice(0, vocab));
+    id = draw_token(values, options, static_cast<double>(unit_float(bits[0])));
     if (id == tokenizer.end_of_text()) break;
     if (!emit(text.push(id))) return;
   }

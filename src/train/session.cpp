@@ -4,6 +4,7 @@
 #include "data/corpus.h"
 #include "data/tokenizer.h"
 #include "train/checkpoint.h"
+#include "train/device_choice.h"
 #include "train/sampler.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -24,7 +25,7 @@ struct Session::State {
         config(config_of(settings, *tokenizer)),
         corpus(load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
                            static_cast<int>(config.threads))),
-        context(table_for(config.device), static_cast<int>(config.threads)),
+        context(open_context(config)),
         trainer(context, config, corpus) {
     trainer.begin();
   }

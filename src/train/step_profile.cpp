@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <limits>
 
+#include "ops/transfer.h"
+
 namespace twill {
 namespace {
 
@@ -13,15 +15,18 @@ bool same_product(const GemmArgs& a, const GemmArgs& b) {
   return a.m() == b.m() && a.n() == b.n() && a.k() == b.k() && a.trans_a == b.trans_a &&
          a.trans_b == b.trans_b && a.accumulate == b.accumulate &&
          static_cast<bool>(a.bias) == static_cast<bool>(b.bias) &&
-         static_cast<bool>(a.addend) == static_cast<bool>(b.addend);
+         static_cast<bool>(a.addend) == static_cast<bool>(b.addend) && a.epilogue == b.epilogue &&
+         a.c.dtype() == b.c.dtype();
 }
 
 double best_of(int repeats, const Context& context, Kernel<GemmArgs> kernel, const GemmArgs& args) {
   kernel(args, context.device(), context.queue());  // warm
+  wait(context);
   double best = std::numeric_limits<double>::infinity();
   for (int repeat = 0; repeat < repeats; ++repeat) {
     const Clock::time_point start = Clock::now();
     kernel(args, context.device(), context.queue());
+    wait(context);
     best = std::min(best, std::chrono::duration<double>(Clock::now() - start).count());
   }
   return best;
@@ -29,9 +34,13 @@ double best_of(int repeats, const Context& context, Kernel<GemmArgs> kernel, con
 
 }  // namespace
 
-void StepProfile::before(std::string_view) { started_ = Clock::now(); }
+void StepProfile::before(std::string_view) {
+  wait(context_);
+  started_ = Clock::now();
+}
 
 void StepProfile::after(std::string_view op) {
+  wait(context_);
   auto found = ops_.find(op);
   if (found == ops_.end()) found = ops_.emplace(std::string(op), OpTime{}).first;
   ++found->second.calls;

@@ -35,6 +35,9 @@ struct OpTime {
 
 class StepProfile : public OpObserver {
  public:
+  // On a device every op is waited for: the sum of the ops is then more than the step.
+  explicit StepProfile(const Context& context) : context_(context) {}
+
   void before(std::string_view op) override;
   void after(std::string_view op) override;
   void gemm(const GemmArgs& args) override;
@@ -48,6 +51,7 @@ class StepProfile : public OpObserver {
 
  private:
   using Clock = std::chrono::steady_clock;
+  const Context& context_;
   std::map<std::string, OpTime, std::less<>> ops_;
   Clock::time_point started_;
   std::vector<ProductTime> products_;

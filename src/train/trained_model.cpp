@@ -7,7 +7,9 @@
 
 #include "base/require.h"
 #include "data/corpus.h"
+#include "train/device_choice.h"
 #include "train/evaluation.h"
+#include "train/host_masters.h"
 #include "train/memory_use.h"
 #include "train/training_run.h"
 
@@ -34,13 +36,15 @@ Builder::Options inference(const RunConfig& config, std::int64_t max_batch) {
 
 TrainedModel::TrainedModel(AnyModel model, std::int64_t max_batch)
     : any_(std::move(model)),
-      context_(table_for(config().device), static_cast<int>(config().threads)),
+      context_(open_context(config())),
       tokenizer_(open_model_tokenizer(any_)),
       builder_(context_, inference(config(), max_batch)),
       model_(builder_, source().config()) {
-  require_memory(builder_.memory_table());
+  require_memory(context_, builder_.memory_table());
   builder_.commit();
+  HostMasters masters(builder_);
   source().load(builder_);
+  masters.upload();
 }
 
 TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)

@@ -4,6 +4,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "base/require.h"
+#include "ops/transfer.h"
+#include "train/device_choice.h"
+#include "train/host_masters.h"
 #include "train/memory_use.h"
 #include "train/schedule.h"
 
@@ -21,7 +25,7 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
                  config.eval.windows),
       builder_(context,
-               SparsityEngine::asked_of(config.recipe, {.dtype = DType::kF32,
+               SparsityEngine::asked_of(config.recipe, {.dtype = storage_type(config, context),
                                                         .training = true,
                                                         .max_batch = config.train.micro_batch,
                                                         .max_time = config.sequence()})),
@@ -33,9 +37,35 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       targets_(inputs_.size()) {}
 
 void Trainer::begin() {
-  require_memory(builder_.memory_table());
+  require_memory(context_, builder_.memory_table());
   builder_.commit();
-  initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
+  {
+    HostMasters masters(builder_);
+    initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
+    masters.upload();
+  }
+  if (!optimizer_.is_on_device(context_)) return;
+  require(config_.recipe.is_dense() && config_.recipe.health.virtual_mask == "none",
+          "recipe = \"{}\": the {} backend trains dense models; use device=cpu",
+          config_.recipe.name, context_.kernels().name);
+  optimizer_.prepare(context_);
+  device_step_.emplace(context_, model_, optimizer_, stream_,
+                       DeviceStep::Shape{.batch = config_.train.micro_batch,
+                                         .time = config_.sequence(),
+                                         .micro_batches = config_.accumulation(),
+                                         .records = config_.model.dropout == 0.0});
+}
+
+Pass Trainer::pass_of(std::int64_t index, std::int64_t count) const {
+  return {.context = context_,
+          .batch = config_.train.micro_batch,
+          .time = config_.sequence(),
+          .training = true,
+          .seed = static_cast<std::uint64_t>(config_.train.seed),
+          // Wraps after 2^32 micro-steps; dropout draws then repeat, nothing else does.
+          .micro_step = static_cast<std::uint32_t>(progress_.step * count + index),
+          .as_trained = true,
+          .accumulate = index > 0};
 }
 
 double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
@@ -44,16 +74,31 @@ double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
     stream_.window(progress_.windows + row, inputs_.data() + row * time,
                    targets_.data() + row * time);
   progress_.windows += config_.train.micro_batch;
-  const Pass pass{.context = context_,
-                  .batch = config_.train.micro_batch,
-                  .time = time,
-                  .training = true,
-                  .seed = static_cast<std::uint64_t>(config_.train.seed),
-                  // Wraps after 2^32 micro-steps; dropout draws then repeat, nothing else does.
-                  .micro_step = static_cast<std::uint32_t>(progress_.step * count + index),
-                  .as_trained = true,
-                  .accumulate = index > 0};
-  return model_.loss_and_gradient(pass, inputs_, targets_, 1.0 / static_cast<double>(count));
+  return model_.loss_and_gradient(pass_of(index, count), inputs_, targets_,
+                                  1.0 / static_cast<double>(count));
+}
+
+bool Trainer::step_on_device(StepResult& result, const std::atomic<bool>& stop) {
+  const std::int64_t count = config_.accumulation(), first = progress_.windows;
+  const std::int64_t windows = count * config_.train.micro_batch;
+  for (std::int64_t index = 0; index < count; ++index) {
+    if (stop) {
+      wait(context_);
+      return false;
+    }
+    device_step_->micro_batch(first, pass_of(index, count), index);
+  }
+  const std::int64_t next_step = progress_.step + 1;
+  result.lr = learning_rate(config_.schedule, config_.optimizer.lr, next_step, config_.train.steps);
+  device_step_->update(result.lr, progress_.updates + 1);
+  device_step_->prefetch(first + windows);  // while the device works
+  const DeviceStep::Result done = device_step_->wait_for();
+  result.loss = done.loss;
+  result.grad_norm = done.grad_norm;
+  result.finite = std::isfinite(done.loss) && std::isfinite(done.grad_norm);
+  progress_.windows += windows;
+  if (result.finite) ++progress_.updates;
+  return true;
 }
 
 StepResult Trainer::step() {
@@ -66,31 +111,39 @@ std::optional<StepResult> Trainer::step_unless(const std::atomic<bool>& stop) {
   const Progress before = progress_;
   const std::int64_t count = config_.accumulation();
   const std::int64_t step = progress_.step;
-  sparsity_.before_step(context_, step);
-  double loss = 0.0;
-  for (std::int64_t index = 0; index < count; ++index) {
-    if (stop) {
-      progress_ = before;
-      return std::nullopt;
-    }
-    loss += micro_batch(index, count);
-  }
-  loss /= static_cast<double>(count);
-
   StepResult result;
-  result.loss = loss;
-  sparsity_.after_backward(context_, step);
-  result.grad_norm = optimizer_.gradient_norm(context_);
-  result.finite = std::isfinite(loss) && std::isfinite(result.grad_norm);
+  if (device_step_) {
+    if (!step_on_device(result, stop)) return std::nullopt;
+  } else if (!step_on_host(result, stop)) {
+    progress_ = before;
+    return std::nullopt;
+  }
   result.step = ++progress_.step;
   progress_.tokens += count * config_.micro_batch_tokens();
   result.tokens = progress_.tokens;
   sparsity_.count_step(step, count * config_.micro_batch_tokens());
-  result.lr =
-      learning_rate(config_.schedule, config_.optimizer.lr, result.step, config_.train.steps);
-  if (result.finite) change_weights(result, step);
+  if (!device_step_) {
+    result.lr =
+        learning_rate(config_.schedule, config_.optimizer.lr, result.step, config_.train.steps);
+    if (result.finite) change_weights(result, step);
+  }
   result.seconds = std::chrono::duration<double>(Clock::now() - start).count();
   return result;
+}
+
+bool Trainer::step_on_host(StepResult& result, const std::atomic<bool>& stop) {
+  const std::int64_t count = config_.accumulation(), step = progress_.step;
+  sparsity_.before_step(context_, step);
+  double loss = 0.0;
+  for (std::int64_t index = 0; index < count; ++index) {
+    if (stop) return false;
+    loss += micro_batch(index, count);
+  }
+  result.loss = loss / static_cast<double>(count);
+  sparsity_.after_backward(context_, step);
+  result.grad_norm = optimizer_.gradient_norm(context_);
+  result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
+  return true;
 }
 
 void Trainer::take_back(const Progress& before) {

@@ -13,6 +13,7 @@
 #include "models/decoder.h"
 #include "nn/builder.h"
 #include "sparsity/engine.h"
+#include "train/device_step.h"
 #include "train/evaluation.h"
 #include "train/optimizer.h"
 #include "train/run_config.h"
@@ -85,7 +86,12 @@ class Trainer {
   const Progress& progress() const { return progress_; }
 
  private:
+  Pass pass_of(std::int64_t index, std::int64_t count) const;
   double micro_batch(std::int64_t index, std::int64_t count);
+  // Everything in front of the update. False when `stop` was set.
+  bool step_on_host(StepResult& result, const std::atomic<bool>& stop);
+  // The whole step, where the host sees neither gradients nor losses. False when `stop` was set.
+  bool step_on_device(StepResult& result, const std::atomic<bool>& stop);
   // Clipping, decay, AdamW or an update of the topology.
   void change_weights(StepResult& result, std::int64_t step);
 
@@ -98,6 +104,7 @@ class Trainer {
   Optimizer optimizer_;
   SparsityEngine sparsity_;
   Progress progress_;
+  std::optional<DeviceStep> device_step_;
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
 };

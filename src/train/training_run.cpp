@@ -13,6 +13,8 @@
 #include "io/toml_config.h"
 #include "train/any_model.h"
 #include "train/checkpoint.h"
+#include "train/device_choice.h"
+#include "train/host_masters.h"
 #include "train/memory_use.h"
 #include "train/run_folder.h"
 #include "train/sampler.h"
@@ -100,7 +102,7 @@ class Run {
     corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
                           static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
-    context_.emplace(table_for(config.device), static_cast<int>(config.threads));
+    context_.emplace(open_context(config));
     trainer_.emplace(*context_, config, corpus_);
   }
 
@@ -123,7 +125,7 @@ class Run {
           fmt::format("schedule.warmup_steps = {} is not below train.steps = {}: the learning "
                       "rate never reaches its peak",
                       config().schedule.warmup_steps, config().train.steps));
-    require_memory(trainer_->memory_table());  // before anything is written
+    require_memory(*context_, trainer_->memory_table());  // before anything is written
     const bool is_new = !folder_;
     if (is_new) folder_.emplace(RunFolder::create(config()));
     folder_->lock();
@@ -134,7 +136,11 @@ class Run {
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
     trainer_->begin();
-    if (checkpoint.empty() && start_) start_->source->load(trainer_->builder());
+    if (checkpoint.empty() && start_) {
+      HostMasters masters(trainer_->builder());
+      start_->source->load(trainer_->builder());
+      masters.upload();
+    }
     start_.reset();
     if (!checkpoint.empty()) {
       load_checkpoint(checkpoint, *trainer_);
@@ -188,7 +194,7 @@ class Run {
   bool one_step() {
     const Progress before = trainer_->progress();
     const bool first = !floor_;
-    StepProfile profile;
+    StepProfile profile(*context_);
     if (first) context_->observer = &profile;
     const std::optional<StepResult> result = trainer_->step_unless(stop_);
     context_->observer = nullptr;
@@ -312,10 +318,6 @@ class Run {
 Outcome run_training(const TrainRequest& request, TrainingListener& listener,
                      const std::atomic<bool>& stop) {
   return Run(request, listener, stop).execute();
-}
-
-const KernelTable& table_for(const std::string& device) {
-  return device == "reference" ? reference_table() : cpu_table();
 }
 
 }  // namespace twill

@@ -68,7 +68,4 @@ enum class Outcome { kDone, kInterrupted };
 Outcome run_training(const TrainRequest& request, TrainingListener& listener,
                      const std::atomic<bool>& stop);
 
-// The kernel table that a config's device means.
-const KernelTable& table_for(const std::string& device);
-
 }  // namespace twill

@@ -10,6 +10,7 @@
 #include "io/toml_config.h"
 #include "train/any_model.h"
 #include "train/decay_results.h"
+#include "train/device_choice.h"
 #include "train/sparsity_records.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -79,7 +80,7 @@ class Bench {
     corpus_ = load_corpus(config_.data, *tokenizer, {config_.train.micro_batch, config_.sequence()},
                           static_cast<int>(config_.threads));
     config_.data.hash = corpus_.hash;
-    context_.emplace(table_for(config_.device), static_cast<int>(config_.threads));
+    context_.emplace(open_context(config_));
   }
 
   const RunConfig& config() const { return config_; }

@@ -21,20 +21,20 @@ struct AdamwProblem {
 
   Outputs run(const Setup& setup) const {
     const Shape shape{static_cast<std::int64_t>(weight.size())};
-    const Buffer weight_out = setup.buffer(weight), grad_in = setup.buffer(grad);
-    const Buffer m_out = setup.buffer(m), v_out = setup.buffer(v);
-    adamw(Context(*setup.table, setup.threads), {.weight = weight_out.view(shape),
-                                                 .grad = grad_in.view(shape),
-                                                 .m = m_out.view(shape),
-                                                 .v = v_out.view(shape),
-                                                 .lr = lr,
-                                                 .beta1 = beta1,
-                                                 .beta2 = beta2,
-                                                 .eps = eps,
-                                                 .weight_decay = weight_decay,
-                                                 .grad_scale = grad_scale,
-                                                 .step = step,
-                                                 .freeze_v = freeze_v});
+    const Buffer weight_out = setup.wide(weight), grad_in = setup.wide(grad);
+    const Buffer m_out = setup.wide(m), v_out = setup.wide(v);
+    adamw(*setup.context(), {.weight = weight_out.view(shape),
+                             .grad = grad_in.view(shape),
+                             .m = m_out.view(shape),
+                             .v = v_out.view(shape),
+                             .lr = lr,
+                             .beta1 = beta1,
+                             .beta2 = beta2,
+                             .eps = eps,
+                             .weight_decay = weight_decay,
+                             .grad_scale = grad_scale,
+                             .step = step,
+                             .freeze_v = freeze_v});
     EXPECT_EQ(grad_in.values(), grad) << "the gradient is not changed";
     return {{"weight", weight_out.values()}, {"m", m_out.values()}, {"v", v_out.values()}};
   }
@@ -123,7 +123,7 @@ TEST_P(Adamw, FrozenSecondMomentsDoNotMove) {
   EXPECT_EQ(problem.run(GetParam())[2].values, problem.v);
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Adamw, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Adamw, testing::ValuesIn(setups_with_device()), setup_name);
 
 // After the bias corrections the first step is lr times the sign of the gradient.
 TEST(AdamwReference, FirstStepByHand) {

@@ -4,9 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
+#include <vector>
 
 #include "ops/attention.h"
+#include "ops/transfer.h"
 #include "support/judge.h"
 #include "tensor/tensor.h"
 
@@ -47,7 +48,8 @@ N naive_dot(const double* x, const double* y, std::int64_t count) {
 inline Tensor poisoned_workspace(const Context& context, const AttentionForwardArgs& args) {
   Tensor workspace(DType::kU8, {attention_workspace_bytes(context, args)}, context.memory());
   const View bytes = workspace.view();
-  if (bytes) std::memset(bytes.bytes(), 0xff, static_cast<std::size_t>(bytes.num_bytes()));
+  const std::vector<std::byte> poison(static_cast<std::size_t>(bytes.num_bytes()), std::byte{0xff});
+  copy_in(context, bytes, poison.data());
   return workspace;
 }
 
@@ -59,10 +61,11 @@ struct AttentionForwardProblem {
   std::int64_t stride = 1;
 
   Outputs run(const Setup& setup) const {
-    const Context context(*setup.table, setup.threads);
+    const auto opened = setup.context();
+    const Context& context = *opened;
     const Buffer qkv_in = setup.buffer(qkv);
     const Buffer out = setup.buffer(rubbish(shape.out().num_elements()));
-    const Buffer lse = setup.buffer(rubbish(shape.lse().num_elements()));
+    const Buffer lse = setup.wide(rubbish(shape.lse().num_elements()));
     AttentionForwardArgs args{.qkv = qkv_in.view(shape.qkv()),
                               .out = out.view(shape.out()),
                               .lse = lse.view(shape.lse()),
@@ -72,7 +75,7 @@ struct AttentionForwardProblem {
     Tensor workspace = poisoned_workspace(context, args);
     args.workspace = workspace.view();
     attention_forward(context, args);
-    return {{"out", out.values()}, {"lse", lse.values()}};
+    return {{"out", out.values(), out.dtype()}, {"lse", lse.values()}};
   }
 
   template <class N>
@@ -116,9 +119,10 @@ struct AttentionBackwardProblem {
   std::int64_t stride = 1;
 
   Outputs run(const Setup& setup) const {
-    const Context context(*setup.table, setup.threads);
+    const auto opened = setup.context();
+    const Context& context = *opened;
     const Buffer qkv_in = setup.buffer(qkv), out_in = setup.buffer(out);
-    const Buffer lse_in = setup.buffer(lse), dout_in = setup.buffer(dout);
+    const Buffer lse_in = setup.wide(lse), dout_in = setup.buffer(dout);
     const Buffer dqkv = setup.buffer(rubbish(shape.qkv().num_elements()));
     const AttentionForwardArgs forward{.qkv = qkv_in.view(shape.qkv()),
                                        .out = out_in.view(shape.out()),
@@ -134,7 +138,7 @@ struct AttentionBackwardProblem {
                                  .scale = scale,
                                  .pattern = pattern,
                                  .stride = stride});
-    return {{"dqkv", dqkv.values()}};
+    return {{"dqkv", dqkv.values(), dqkv.dtype()}};
   }
 
   template <class N>

@@ -24,7 +24,8 @@ constexpr AttentionShape kShapes[] = {
 
 // exp, the quotient of the softmax and the product with v. The roundings of the scores are in the
 // scale that exp passes on.
-constexpr TwoOracleRule kRule{.floor = 3.0};
+// bf16: p and ds, and what the backward pass reads (out) are rounded.
+constexpr TwoOracleRule kRule{.floor = 3.0, .bf16_terms = 4.0};
 
 double usual_scale(const AttentionShape& shape) {
   return 1.0 / std::sqrt(static_cast<double>(shape.D));
@@ -142,7 +143,10 @@ TEST_P(Attention, HiddenKeysDoNotMatter) {
     for (std::int64_t d = 0; d < 16; ++d) {
       const std::int64_t at = shape.out_at(0, i, 0) + d;
       const bool sees = i >= 20 && i < 30;
-      EXPECT_EQ(after[0].values[at] == before[0].values[at], !sees) << i;
+      const bool same = after[0].values[at] == before[0].values[at];
+      // bf16 may round two different numbers alike, but never the same number to two.
+      if (sees && GetParam().dtype == DType::kBf16) continue;
+      EXPECT_EQ(same, !sees) << i;
     }
 }
 
@@ -180,7 +184,7 @@ TEST_P(Attention, LooksOnlyBack) {
   EXPECT_TRUE(expect_same_bits("out", past(after), past(before)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Attention, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Attention, testing::ValuesIn(setups_with_device()), setup_name);
 
 class AttentionReference : public SeededTest {};
 

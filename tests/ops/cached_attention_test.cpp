@@ -33,14 +33,15 @@ struct CachedProblem {
     const Buffer qkv_in = setup.buffer(qkv);
     const Buffer key_cache = setup.buffer(keys), value_cache = setup.buffer(values);
     const Buffer out = setup.buffer(rubbish(shape.out().num_elements()));
-    cached_attention(Context(*setup.table, setup.threads),
-                     {.qkv = qkv_in.view(shape.qkv()),
-                      .keys = key_cache.view(shape.cache()),
-                      .values = value_cache.view(shape.cache()),
-                      .out = out.view(shape.out()),
-                      .past = shape.past,
-                      .scale = scale});
-    return {{"out", out.values()}, {"keys", key_cache.values()}, {"values", value_cache.values()}};
+    cached_attention(*setup.context(), {.qkv = qkv_in.view(shape.qkv()),
+                                        .keys = key_cache.view(shape.cache()),
+                                        .values = value_cache.view(shape.cache()),
+                                        .out = out.view(shape.out()),
+                                        .past = shape.past,
+                                        .scale = scale});
+    return {{"out", out.values(), out.dtype()},
+            {"keys", key_cache.values(), key_cache.dtype()},
+            {"values", value_cache.values(), value_cache.dtype()}};
   }
   Outputs run(const Setup& setup) const { return {run_all(setup)[0]}; }
 
@@ -216,16 +217,15 @@ TEST_P(CachedAttention, OnlyStoresWithoutOut) {
   const auto& setup = GetParam();
   const Buffer qkv = setup.buffer(problem.qkv);
   const Buffer keys = setup.buffer(problem.keys), values = setup.buffer(problem.values);
-  cached_attention(Context(*setup.table, setup.threads),
-                   {.qkv = qkv.view(problem.shape.qkv()),
-                    .keys = keys.view(problem.shape.cache()),
-                    .values = values.view(problem.shape.cache()),
-                    .past = 2});
+  cached_attention(*setup.context(), {.qkv = qkv.view(problem.shape.qkv()),
+                                      .keys = keys.view(problem.shape.cache()),
+                                      .values = values.view(problem.shape.cache()),
+                                      .past = 2});
   EXPECT_EQ(keys.values(), setup.buffer(problem.keys_after()).values());
   EXPECT_EQ(values.values(), setup.buffer(problem.values_after()).values());
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, CachedAttention, testing::ValuesIn(setups_under_test()),
+INSTANTIATE_TEST_SUITE_P(Tables, CachedAttention, testing::ValuesIn(setups_with_device()),
                          setup_name);
 
 TEST(CachedAttentionReference, ByHand) {

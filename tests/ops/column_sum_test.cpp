@@ -14,9 +14,9 @@ struct ColumnSumProblem {
   Values x, sum;
 
   Outputs run(const Setup& setup) const {
-    const Buffer x_in = setup.buffer(x), sum_out = setup.buffer(sum);
+    const Buffer x_in = setup.buffer(x), sum_out = setup.wide(sum);
     column_sum(
-        Context(*setup.table, setup.threads),
+        *setup.context(),
         {.x = x_in.view({rows, cols}), .sum = sum_out.view({cols}), .accumulate = accumulate});
     return {{"sum", sum_out.values()}};
   }
@@ -65,7 +65,7 @@ TEST_P(ColumnSum, OfNoRowsIsZero) {
   EXPECT_EQ(problem.run(GetParam())[0].values, (Values{0, 0, 0}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, ColumnSum, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, ColumnSum, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(ColumnSumReference, AddsByHand) {
   ColumnSumProblem problem{2, 3, false, {1, 2, 3, 10, 20, 30}, {100, 200, 300}};

@@ -26,14 +26,14 @@ struct DropoutProblem {
     const Buffer x_in = setup.buffer(x), addend_in = setup.buffer(addend);
     const Buffer own = setup.buffer(rubbish(shape[0]));
     const Buffer& y = alias == Alias::kYIsX ? x_in : alias == Alias::kYIsAddend ? addend_in : own;
-    dropout(Context(*setup.table, setup.threads), {.x = x_in.view(shape),
-                                                   .addend = optional_view(addend_in, shape),
-                                                   .y = y.view(shape),
-                                                   .p = p,
-                                                   .seed = seed,
-                                                   .step = step,
-                                                   .stream = stream});
-    return {{"y", y.values()}};
+    dropout(*setup.context(), {.x = x_in.view(shape),
+                               .addend = optional_view(addend_in, shape),
+                               .y = y.view(shape),
+                               .p = p,
+                               .seed = seed,
+                               .step = step,
+                               .stream = stream});
+    return {{"y", y.values(), y.dtype()}};
   }
 };
 
@@ -86,7 +86,7 @@ TEST_P(Dropout, KnowsLargeStreamsAndSeeds) {
   EXPECT_TRUE(check_one(GetParam(), problem));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Dropout, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Dropout, testing::ValuesIn(setups_with_device()), setup_name);
 
 class DropoutReference : public SeededTest {};
 

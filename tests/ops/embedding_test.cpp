@@ -20,16 +20,15 @@ struct ForwardProblem {
 
   Outputs run(const Setup& setup) const {
     const auto [B, T, V, P, C] = shape;
-    const Buffer tokens_in(tokens, DType::kI32, setup.offset);
+    const Buffer tokens_in = setup.buffer(tokens, DType::kI32);
     const Buffer token_in = setup.buffer(token_table), position_in = setup.buffer(position_table);
     const Buffer out = setup.buffer(rubbish(B * T * C));
-    embedding_forward(Context(*setup.table, setup.threads),
-                      {.tokens = tokens_in.view({B, T}),
-                       .token_table = token_in.view({V, C}),
-                       .position_table = optional_view(position_in, {P, C}),
-                       .out = out.view({B, T, C}),
-                       .first_position = first_position});
-    return {{"out", out.values()}};
+    embedding_forward(*setup.context(), {.tokens = tokens_in.view({B, T}),
+                                         .token_table = token_in.view({V, C}),
+                                         .position_table = optional_view(position_in, {P, C}),
+                                         .out = out.view({B, T, C}),
+                                         .first_position = first_position});
+    return {{"out", out.values(), out.dtype()}};
   }
 };
 
@@ -40,14 +39,13 @@ struct BackwardProblem {
 
   Outputs run(const Setup& setup) const {
     const auto [B, T, V, P, C] = shape;
-    const Buffer tokens_in(tokens, DType::kI32, setup.offset);
-    const Buffer dout_in = setup.buffer(dout), dtoken = setup.buffer(dtoken_table);
-    const Buffer dposition = setup.buffer(dposition_table);
-    embedding_backward(Context(*setup.table, setup.threads),
-                       {.tokens = tokens_in.view({B, T}),
-                        .dout = dout_in.view({B, T, C}),
-                        .dtoken_table = dtoken.view({V, C}),
-                        .dposition_table = optional_view(dposition, {P, C})});
+    const Buffer tokens_in = setup.buffer(tokens, DType::kI32);
+    const Buffer dout_in = setup.buffer(dout), dtoken = setup.wide(dtoken_table);
+    const Buffer dposition = setup.wide(dposition_table);
+    embedding_backward(*setup.context(), {.tokens = tokens_in.view({B, T}),
+                                          .dout = dout_in.view({B, T, C}),
+                                          .dtoken_table = dtoken.view({V, C}),
+                                          .dposition_table = optional_view(dposition, {P, C})});
     return {{"dtoken_table", dtoken.values()}, {"dposition_table", dposition.values()}};
   }
 
@@ -134,7 +132,7 @@ TEST_P(Embedding, StartsAtTheFirstPosition) {
 TEST_P(Embedding, ForwardIsExact) { EXPECT_TRUE(check_embedding_forward(GetParam())); }
 TEST_P(Embedding, BackwardMatchesOracle) { EXPECT_TRUE(check_embedding_backward(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Embedding, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Embedding, testing::ValuesIn(setups_with_device()), setup_name);
 
 class EmbeddingReference : public SeededTest {};
 

@@ -16,8 +16,8 @@ struct FillProblem {
 
   Outputs run(const Setup& setup) const {
     const Buffer x = setup.buffer(rubbish(count));
-    fill(Context(*setup.table, setup.threads), {.x = x.view({count}), .value = value});
-    return {{"x", x.values()}};
+    fill(*setup.context(), {.x = x.view({count}), .value = value});
+    return {{"x", x.values(), x.dtype()}};
   }
 };
 
@@ -40,7 +40,7 @@ class Fill : public TableTest {};
 
 TEST_P(Fill, IsExact) { EXPECT_TRUE(check_fill(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Fill, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Fill, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(FillReference, SetsEveryElement) {
   EXPECT_EQ((FillProblem{3, 0.1}.run(oracle())[0].values), (Values{0.1, 0.1, 0.1}));
@@ -52,7 +52,7 @@ TEST(FillErrors, NameTheOperand) {
   expect_refused(
       FillArgs{}, [](auto&) {}, "[fill] x is missing");
   expect_refused(
-      FillArgs{.x = tokens.view({2})}, [](auto&) {}, "[fill] x must be f32 or f64, got i32");
+      FillArgs{.x = tokens.view({2})}, [](auto&) {}, "[fill] x must be f32, bf16 or f64, got i32");
 }
 
 }  // namespace

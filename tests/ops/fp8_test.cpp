@@ -20,8 +20,7 @@ struct Fp8Problem {
     const Shape shape{static_cast<std::int64_t>(x.size())};
     const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(shape[0]));
     const Buffer& y = in_place ? x_in : own;
-    fp8_round(Context(*setup.table, setup.threads),
-              {.x = x_in.view(shape), .y = y.view(shape), .format = format});
+    fp8_round(*setup.context(), {.x = x_in.view(shape), .y = y.view(shape), .format = format});
     return {{"y", y.values()}};
   }
 };

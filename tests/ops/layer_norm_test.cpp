@@ -21,16 +21,15 @@ struct ForwardProblem {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
     const Buffer bias_in = setup.buffer(bias), y = setup.buffer(rubbish(rows * cols));
-    const Buffer mean = setup.buffer(rubbish(rows)), rstd = setup.buffer(rubbish(rows));
-    layer_norm_forward(Context(*setup.table, setup.threads),
-                       {.x = x_in.view(shape),
-                        .weight = weight_in.view({cols}),
-                        .bias = optional_view(bias_in, {cols}),
-                        .y = y.view(shape),
-                        .mean = mean.view({rows}),
-                        .rstd = rstd.view({rows}),
-                        .eps = eps});
-    return {{"y", y.values()}, {"mean", mean.values()}, {"rstd", rstd.values()}};
+    const Buffer mean = setup.wide(rubbish(rows)), rstd = setup.wide(rubbish(rows));
+    layer_norm_forward(*setup.context(), {.x = x_in.view(shape),
+                                          .weight = weight_in.view({cols}),
+                                          .bias = optional_view(bias_in, {cols}),
+                                          .y = y.view(shape),
+                                          .mean = mean.view({rows}),
+                                          .rstd = rstd.view({rows}),
+                                          .eps = eps});
+    return {{"y", y.values(), y.dtype()}, {"mean", mean.values()}, {"rstd", rstd.values()}};
   }
 
   template <class N>
@@ -70,22 +69,22 @@ struct BackwardProblem {
   Outputs run(const Setup& setup) const {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
-    const Buffer mean_in = setup.buffer(mean), rstd_in = setup.buffer(rstd);
+    const Buffer mean_in = setup.wide(mean), rstd_in = setup.wide(rstd);
     const Buffer dy_in = setup.buffer(dy), own_dx = setup.buffer(dx);
-    const Buffer dweight_out = setup.buffer(dweight), dbias_out = setup.buffer(dbias);
+    const Buffer dweight_out = setup.wide(dweight), dbias_out = setup.wide(dbias);
     const Buffer& dx_out = in_place ? dy_in : own_dx;
-    layer_norm_backward(Context(*setup.table, setup.threads),
-                        {.x = x_in.view(shape),
-                         .weight = weight_in.view({cols}),
-                         .mean = mean_in.view({rows}),
-                         .rstd = rstd_in.view({rows}),
-                         .dy = dy_in.view(shape),
-                         .dx = dx_out.view(shape),
-                         .dweight = dweight_out.view({cols}),
-                         .dbias = optional_view(dbias_out, {cols}),
-                         .accumulate_dx = accumulate_dx});
-    return {
-        {"dx", dx_out.values()}, {"dweight", dweight_out.values()}, {"dbias", dbias_out.values()}};
+    layer_norm_backward(*setup.context(), {.x = x_in.view(shape),
+                                           .weight = weight_in.view({cols}),
+                                           .mean = mean_in.view({rows}),
+                                           .rstd = rstd_in.view({rows}),
+                                           .dy = dy_in.view(shape),
+                                           .dx = dx_out.view(shape),
+                                           .dweight = dweight_out.view({cols}),
+                                           .dbias = optional_view(dbias_out, {cols}),
+                                           .accumulate_dx = accumulate_dx});
+    return {{"dx", dx_out.values(), dx_out.dtype()},
+            {"dweight", dweight_out.values()},
+            {"dbias", dbias_out.values()}};
   }
 
   template <class N>
@@ -218,7 +217,7 @@ TEST_P(LayerNorm, OneBadRowStaysAlone) {
   EXPECT_TRUE(judge_specials(GetParam(), problem));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, LayerNorm, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, LayerNorm, testing::ValuesIn(setups_with_device()), setup_name);
 
 class LayerNormReference : public SeededTest {};
 

@@ -21,11 +21,10 @@ struct ApplyMaskProblem {
     const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(shape.num_elements()));
     const Buffer mask_in = byte_buffer(setup, mask), columns = byte_buffer(setup, keep_columns);
     const Buffer& y = in_place ? x_in : own;
-    apply_mask(Context(*setup.table, setup.threads),
-               {.x = x_in.view(shape),
-                .mask = mask_in.view(shape),
-                .y = y.view(shape),
-                .keep_columns = optional_view(columns, {shape.cols()})});
+    apply_mask(*setup.context(), {.x = x_in.view(shape),
+                                  .mask = mask_in.view(shape),
+                                  .y = y.view(shape),
+                                  .keep_columns = optional_view(columns, {shape.cols()})});
     return {{"y", y.values()}};
   }
 };
@@ -37,7 +36,7 @@ struct MaskDifferenceProblem {
     const Shape shape{static_cast<std::int64_t>(a.size())};
     const Buffer a_in = byte_buffer(setup, a), b_in = byte_buffer(setup, b);
     const Buffer count(rubbish(1), DType::kF64);
-    mask_difference(Context(*setup.table, setup.threads),
+    mask_difference(*setup.context(),
                     {.a = a_in.view(shape), .b = b_in.view(shape), .count = count.view({1})});
     return {{"count", count.values()}};
   }
@@ -50,7 +49,7 @@ struct MaskMassProblem {
     const Shape shape{static_cast<std::int64_t>(x.size())};
     const Buffer x_in = setup.buffer(x), mask_in = byte_buffer(setup, mask);
     const Buffer sums(rubbish(5), DType::kF64);
-    mask_mass(Context(*setup.table, setup.threads),
+    mask_mass(*setup.context(),
               {.x = x_in.view(shape), .mask = mask_in.view(shape), .sums = sums.view({5})});
     return {{"sums", sums.values()}};
   }
@@ -63,8 +62,7 @@ struct CountNonzeroProblem {
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x);
     const Buffer counts(Values(static_cast<std::size_t>(shape.cols()), -5.0), DType::kI32);
-    count_nonzero(Context(*setup.table, setup.threads),
-                  {.x = x_in.view(shape), .counts = counts.view({shape.cols()})});
+    count_nonzero(*setup.context(), {.x = x_in.view(shape), .counts = counts.view({shape.cols()})});
     return {{"counts", counts.values()}};
   }
 };

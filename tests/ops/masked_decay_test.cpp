@@ -20,7 +20,7 @@ struct MaskedDecayProblem {
     const Shape shape{static_cast<std::int64_t>(target.size())};
     const Buffer target_in = setup.buffer(target), weight_in = setup.buffer(weight);
     const Buffer mask_in = byte_buffer(setup, mask);
-    masked_decay(Context(*setup.table, setup.threads),
+    masked_decay(*setup.context(),
                  {.target = target_in.view(shape),
                   .weight = in_place ? target_in.view(shape) : weight_in.view(shape),
                   .mask = mask_in.view(shape),

@@ -18,11 +18,11 @@ struct ChangeProblem {
     const Shape shape{static_cast<std::int64_t>(grad.size())};
     const Buffer grad_in = setup.buffer(grad), v_in = setup.buffer(v);
     const Buffer sum(rubbish(1), DType::kF64, setup.offset);
-    moment_change(Context(*setup.table, setup.threads), {.grad = grad_in.view(shape),
-                                                         .v = v_in.view(shape),
-                                                         .sum = sum.view({1}),
-                                                         .beta2 = beta2,
-                                                         .grad_scale = grad_scale});
+    moment_change(*setup.context(), {.grad = grad_in.view(shape),
+                                     .v = v_in.view(shape),
+                                     .sum = sum.view({1}),
+                                     .beta2 = beta2,
+                                     .grad_scale = grad_scale});
     return {{"sum", sum.values()}};
   }
 };

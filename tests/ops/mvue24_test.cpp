@@ -25,13 +25,13 @@ struct MvueProblem {
     const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(tokens * channels));
     const Buffer& y = in_place ? x_in : own;
     const Buffer mask(Values(x.size(), 7.0), DType::kU8, setup.offset);
-    mvue24(Context(*setup.table, setup.threads), {.x = x_in.view(shape),
-                                                  .y = y.view(shape),
-                                                  .mask = masked ? mask.view(shape) : View(),
-                                                  .law = law,
-                                                  .seed = seed,
-                                                  .step = step,
-                                                  .stream = stream});
+    mvue24(*setup.context(), {.x = x_in.view(shape),
+                              .y = y.view(shape),
+                              .mask = masked ? mask.view(shape) : View(),
+                              .law = law,
+                              .seed = seed,
+                              .step = step,
+                              .stream = stream});
     if (!masked) return {{"y", y.values()}};
     return {{"y", y.values()}, {"mask", mask.values()}};
   }

@@ -27,11 +27,11 @@ struct Pack24Problem {
     const Buffer dense_in = setup.buffer(dense), mask_in = byte_buffer(setup, mask);
     const Buffer values = setup.buffer(rubbish(shape.values().num_elements()));
     const Buffer nibbles = byte_buffer(setup, mask_rubbish(shape.nibbles().num_elements()));
-    pack24(Context(*setup.table, setup.threads), {.dense = dense_in.view(shape.dense()),
-                                                  .mask = mask_in.view(shape.dense()),
-                                                  .values = values.view(shape.values()),
-                                                  .nibbles = nibbles.view(shape.nibbles()),
-                                                  .transpose = shape.transpose});
+    pack24(*setup.context(), {.dense = dense_in.view(shape.dense()),
+                              .mask = mask_in.view(shape.dense()),
+                              .values = values.view(shape.values()),
+                              .nibbles = nibbles.view(shape.nibbles()),
+                              .transpose = shape.transpose});
     return {{"values", values.values()}, {"nibbles", nibbles.values()}};
   }
 };
@@ -43,10 +43,10 @@ struct Unpack24Problem {
   Outputs run(const Setup& setup) const {
     const Buffer values_in = setup.buffer(values), nibbles_in = byte_buffer(setup, nibbles);
     const Buffer dense = setup.buffer(rubbish(shape.dense().num_elements()));
-    unpack24(Context(*setup.table, setup.threads), {.values = values_in.view(shape.values()),
-                                                    .nibbles = nibbles_in.view(shape.nibbles()),
-                                                    .dense = dense.view(shape.dense()),
-                                                    .transpose = shape.transpose});
+    unpack24(*setup.context(), {.values = values_in.view(shape.values()),
+                                .nibbles = nibbles_in.view(shape.nibbles()),
+                                .dense = dense.view(shape.dense()),
+                                .transpose = shape.transpose});
     return {{"dense", dense.values()}};
   }
 };

@@ -20,13 +20,13 @@ struct ForwardProblem {
   Outputs run(const Setup& setup) const {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
-    const Buffer y = setup.buffer(rubbish(rows * cols)), rstd = setup.buffer(rubbish(rows));
-    rms_norm_forward(Context(*setup.table, setup.threads), {.x = x_in.view(shape),
-                                                            .weight = weight_in.view({cols}),
-                                                            .y = y.view(shape),
-                                                            .rstd = rstd.view({rows}),
-                                                            .eps = eps});
-    return {{"y", y.values()}, {"rstd", rstd.values()}};
+    const Buffer y = setup.buffer(rubbish(rows * cols)), rstd = setup.wide(rubbish(rows));
+    rms_norm_forward(*setup.context(), {.x = x_in.view(shape),
+                                        .weight = weight_in.view({cols}),
+                                        .y = y.view(shape),
+                                        .rstd = rstd.view({rows}),
+                                        .eps = eps});
+    return {{"y", y.values(), y.dtype()}, {"rstd", rstd.values()}};
   }
 
   template <class N>
@@ -55,17 +55,17 @@ struct BackwardProblem {
   Outputs run(const Setup& setup) const {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
-    const Buffer rstd_in = setup.buffer(rstd), dy_in = setup.buffer(dy);
-    const Buffer own_dx = setup.buffer(dx), dweight_out = setup.buffer(dweight);
+    const Buffer rstd_in = setup.wide(rstd), dy_in = setup.buffer(dy);
+    const Buffer own_dx = setup.buffer(dx), dweight_out = setup.wide(dweight);
     const Buffer& dx_out = in_place ? dy_in : own_dx;
-    rms_norm_backward(Context(*setup.table, setup.threads), {.x = x_in.view(shape),
-                                                             .weight = weight_in.view({cols}),
-                                                             .rstd = rstd_in.view({rows}),
-                                                             .dy = dy_in.view(shape),
-                                                             .dx = dx_out.view(shape),
-                                                             .dweight = dweight_out.view({cols}),
-                                                             .accumulate_dx = accumulate_dx});
-    return {{"dx", dx_out.values()}, {"dweight", dweight_out.values()}};
+    rms_norm_backward(*setup.context(), {.x = x_in.view(shape),
+                                         .weight = weight_in.view({cols}),
+                                         .rstd = rstd_in.view({rows}),
+                                         .dy = dy_in.view(shape),
+                                         .dx = dx_out.view(shape),
+                                         .dweight = dweight_out.view({cols}),
+                                         .accumulate_dx = accumulate_dx});
+    return {{"dx", dx_out.values(), dx_out.dtype()}, {"dweight", dweight_out.values()}};
   }
 
   template <class N>
@@ -176,7 +176,7 @@ TEST_P(RmsNorm, OneBadRowStaysAlone) {
   EXPECT_TRUE(judge_specials(GetParam(), problem));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, RmsNorm, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, RmsNorm, testing::ValuesIn(setups_with_device()), setup_name);
 
 class RmsNormReference : public SeededTest {};
 

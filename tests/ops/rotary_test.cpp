@@ -22,12 +22,12 @@ struct RotaryProblem {
 
   Outputs run(const Setup& setup) const {
     const Buffer out = setup.buffer(x);
-    rotary(Context(*setup.table, setup.threads), {.x = out.view({B, T, heads, D}),
-                                                  .num_rotated = num_rotated,
-                                                  .theta = theta,
-                                                  .first_position = first_position,
-                                                  .inverse = inverse});
-    return {{"x", out.values()}};
+    rotary(*setup.context(), {.x = out.view({B, T, heads, D}),
+                              .num_rotated = num_rotated,
+                              .theta = theta,
+                              .first_position = first_position,
+                              .inverse = inverse});
+    return {{"x", out.values(), out.dtype()}};
   }
 
   template <class N>
@@ -120,7 +120,7 @@ TEST_P(Rotary, StaysExactAtLargePositions) {
   EXPECT_TRUE(check_one(GetParam(), random_problem(random, 1, 5000, 1, 4, 1)));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Rotary, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Rotary, testing::ValuesIn(setups_with_device()), setup_name);
 
 class RotaryReference : public SeededTest {};
 

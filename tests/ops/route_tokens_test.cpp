@@ -21,7 +21,7 @@ struct EnergyProblem {
     const Buffer a_in = setup.buffer(a), cluster_in(cluster, DType::kI32, setup.offset);
     const Buffer score = setup.buffer(rubbish(T * E));
     cluster_energy(
-        Context(*setup.table, setup.threads),
+        *setup.context(),
         {.a = a_in.view({T, F}), .cluster = cluster_in.view({F}), .score = score.view({T, E})});
     return {{"score", score.values()}};
   }
@@ -40,11 +40,11 @@ struct RouteProblem {
     const bool deals = deal_window > 0;
     const Buffer dealt(Values(static_cast<std::size_t>(deals ? T : 0), -7.0), DType::kI32,
                        setup.offset);
-    route_tokens(Context(*setup.table, setup.threads), {.score = score_in.view({T, E}),
-                                                        .order = order.view({T}),
-                                                        .route = optional_view(route, {T}),
-                                                        .dealt = optional_view(dealt, {T}),
-                                                        .deal_window = deals ? deal_window : 4});
+    route_tokens(*setup.context(), {.score = score_in.view({T, E}),
+                                    .order = order.view({T}),
+                                    .route = optional_view(route, {T}),
+                                    .dealt = optional_view(dealt, {T}),
+                                    .deal_window = deals ? deal_window : 4});
     return {{"order", order.values()}, {"route", route.values()}, {"dealt", dealt.values()}};
   }
 };

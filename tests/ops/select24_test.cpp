@@ -18,8 +18,7 @@ struct Select24Problem {
 
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x), mask = byte_buffer(setup, mask_rubbish(x_count()));
-    select24(Context(*setup.table, setup.threads),
-             {.x = x_in.view(shape), .mask = mask.view(shape), .axis = axis});
+    select24(*setup.context(), {.x = x_in.view(shape), .mask = mask.view(shape), .axis = axis});
     return {{"mask", mask.values()}};
   }
   std::int64_t x_count() const { return static_cast<std::int64_t>(x.size()); }

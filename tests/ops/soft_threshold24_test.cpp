@@ -21,7 +21,7 @@ struct SoftProblem {
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(shape.num_elements()));
     const Buffer& y = in_place ? x_in : own;
-    soft_threshold24(Context(*setup.table, setup.threads),
+    soft_threshold24(*setup.context(),
                      {.x = x_in.view(shape), .y = y.view(shape), .axis = axis, .scale = scale});
     return {{"y", y.values()}};
   }
@@ -34,7 +34,7 @@ struct SumsProblem {
 
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x), sums(rubbish(4), DType::kF64, setup.offset);
-    soft_threshold24_sums(Context(*setup.table, setup.threads),
+    soft_threshold24_sums(*setup.context(),
                           {.x = x_in.view(shape), .sums = sums.view({4}), .axis = axis});
     return {{"sums", sums.values()}};
   }

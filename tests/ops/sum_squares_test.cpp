@@ -15,8 +15,8 @@ struct SumSquaresProblem {
   Values x;
 
   Outputs run(const Setup& setup) const {
-    const Buffer x_in = setup.buffer(x), sum(rubbish(1), DType::kF64, setup.offset);
-    sum_squares(Context(*setup.table, setup.threads),
+    const Buffer x_in = setup.wide(x), sum = setup.buffer(rubbish(1), DType::kF64);
+    sum_squares(*setup.context(),
                 {.x = x_in.view({static_cast<std::int64_t>(x.size())}), .sum = sum.view({1})});
     return {{"sum", sum.values()}};
   }
@@ -78,7 +78,7 @@ TEST_P(SumSquares, ShowsNanAndInf) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, SumSquares, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, SumSquares, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(SumSquaresReference, AddsByHand) {
   EXPECT_EQ((SumSquaresProblem{{3, -4, 12}}.run(oracle())[0].values), Values{169.0});

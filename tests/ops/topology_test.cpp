@@ -30,18 +30,18 @@ struct TopologyProblem {
     const Buffer w = setup.buffer(weight), g = setup.buffer(grad);
     const Buffer m(mask, DType::kU8, setup.offset);
     const Buffer grown(Values(mask.size(), 77.0), DType::kU8, setup.offset);
-    topology_update(Context(*setup.table, setup.threads), {.weight = optional_view(w, shape),
-                                                           .grad = optional_view(g, shape),
-                                                           .mask = m.view(shape),
-                                                           .grown = grown.view(shape),
-                                                           .score = score,
-                                                           .mest_lambda = mest_lambda,
-                                                           .num_prune = num_prune,
-                                                           .num_grad = num_grad,
-                                                           .num_random = num_random,
-                                                           .seed = seed,
-                                                           .update = update,
-                                                           .stream = stream});
+    topology_update(*setup.context(), {.weight = optional_view(w, shape),
+                                       .grad = optional_view(g, shape),
+                                       .mask = m.view(shape),
+                                       .grown = grown.view(shape),
+                                       .score = score,
+                                       .mest_lambda = mest_lambda,
+                                       .num_prune = num_prune,
+                                       .num_grad = num_grad,
+                                       .num_random = num_random,
+                                       .seed = seed,
+                                       .update = update,
+                                       .stream = stream});
     return {{"weight", w.values()}, {"mask", m.values()}, {"grown", grown.values()}};
   }
 };
@@ -54,11 +54,11 @@ struct MomentsProblem {
     const Shape shape{static_cast<std::int64_t>(m.size())};
     const Buffer m_io = setup.buffer(m), v_io = setup.buffer(v);
     const Buffer mask_in(mask, DType::kU8, setup.offset), grown_in(grown, DType::kU8, setup.offset);
-    regrow_moments(Context(*setup.table, setup.threads), {.m = m_io.view(shape),
-                                                          .v = v_io.view(shape),
-                                                          .mask = mask_in.view(shape),
-                                                          .grown = grown_in.view(shape),
-                                                          .policy = policy});
+    regrow_moments(*setup.context(), {.m = m_io.view(shape),
+                                      .v = v_io.view(shape),
+                                      .mask = mask_in.view(shape),
+                                      .grown = grown_in.view(shape),
+                                      .policy = policy});
     return {{"m", m_io.values()}, {"v", v_io.values()}};
   }
 };

@@ -21,7 +21,7 @@ struct Transposable24Problem {
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x);
     const Buffer mask = byte_buffer(setup, mask_rubbish(shape.num_elements()));
-    transposable24(Context(*setup.table, setup.threads),
+    transposable24(*setup.context(),
                    {.x = x_in.view(shape), .mask = mask.view(shape), .method = method});
     return {{"mask", mask.values()}};
   }

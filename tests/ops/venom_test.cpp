@@ -28,15 +28,14 @@ struct VenomProblem {
     const Buffer mask_out(Values(x.size(), 7.0), DType::kU8, setup.offset);
     const Buffer rows(row_order, DType::kI32), columns(column_order, DType::kI32);
     const Buffer mass(Values(wants_mass ? 3 : 0, 7.0), DType::kF64);
-    venom_select(Context(*setup.table, setup.threads),
-                 {.x = x_in.view(shape),
-                  .mask = mask_out.view(shape),
-                  .row_order = optional_view(rows, {shape[0]}),
-                  .column_order = optional_view(columns, {shape[1]}),
-                  .along = along,
-                  .v = v,
-                  .m = m,
-                  .mass = optional_view(mass, {3})});
+    venom_select(*setup.context(), {.x = x_in.view(shape),
+                                    .mask = mask_out.view(shape),
+                                    .row_order = optional_view(rows, {shape[0]}),
+                                    .column_order = optional_view(columns, {shape[1]}),
+                                    .along = along,
+                                    .v = v,
+                                    .m = m,
+                                    .mass = optional_view(mass, {3})});
     return {{"mask", mask_out.values()}, {"mass", mass.values()}};
   }
 };

@@ -22,6 +22,7 @@ using Values = std::vector<double>;
 
 // Unit roundoff: one rounding to nearest changes a value by at most eps times its size.
 constexpr double kEpsF32 = 0x1p-24;
+constexpr double kEpsBf16 = 0x1p-8;
 constexpr double kEpsF64 = 0x1p-53;
 
 // What the oracle knows about one output: its value, and the size of the terms it was summed from.
@@ -36,11 +37,12 @@ struct ErrorModel {
   double terms;
   double eps_acc = kEpsF32;
   double eps_out = kEpsF32;
+  double floor = 0.0;  // an error that never counts
 
   double bound(const Expected& want) const {
     // Below the normal range a rounding costs half a subnormal step, however small the value.
     const double underflow = eps_acc == kEpsF32 ? terms * 0x1p-149 : 0.0;
-    return terms * eps_acc * want.scale + eps_out * std::abs(want.value) + underflow;
+    return terms * eps_acc * want.scale + eps_out * std::abs(want.value) + underflow + floor;
   }
 };
 

@@ -10,6 +10,7 @@
 #include <string_view>
 #include <vector>
 
+#include "base/bf16.h"
 #include "support/expected.h"
 #include "support/tables.h"
 #include "support/two_oracle.h"
@@ -19,6 +20,7 @@ namespace twill {
 struct Output {
   std::string_view name;
   Values values;
+  DType dtype = DType::kF32;  // what the op stored it in
 };
 using Outputs = std::vector<Output>;
 
@@ -29,6 +31,8 @@ using Naive = std::vector<std::vector<N>>;
 struct TwoOracleRule {
   double floor;          // roundings that nobody avoids
   double eps_out = 1.0;  // times eps |value|
+  // Roundings to bf16 on the way to an output, where the type under test is bf16; 0: none.
+  double bf16_terms = 0.0;
 };
 
 inline std::vector<Expected> with_scales(const Values& values, const std::vector<Tracked>& terms) {
@@ -63,7 +67,12 @@ testing::AssertionResult judge_with(const Setup& setup, const Problem& problem,
   const Naive<Tracked> terms = problem.template naive<Tracked>();
   for (std::size_t i = 0; i < truth.size(); ++i) {
     const std::vector<Expected> want = with_scales(truth[i].values, terms[i]);
-    auto result = expect_close(truth[i].name, got[i].values, want, model_of(i, want));
+    ErrorModel model = model_of(i, want);
+    if (got[i].dtype == DType::kBf16) {
+      model.eps_out += kEpsBf16;  // the last rounding
+      model.floor = 0x1p-126;     // and what lies below the normal range may become zero
+    }
+    auto result = expect_close(truth[i].name, got[i].values, want, model);
     if (!result) return result;
   }
   return testing::AssertionSuccess();
@@ -82,6 +91,10 @@ testing::AssertionResult judge(const Setup& setup, const Problem& problem,
   return judge_with(setup, problem, [&](std::size_t i, const std::vector<Expected>& want) {
     ErrorModel model = two_oracle_model(naive[i], want, rule.floor);
     model.eps_out = rule.eps_out * kEpsF32;
+    if (setup.dtype == DType::kBf16 && rule.bf16_terms > 0.0) {
+      model.terms = rule.bf16_terms;
+      model.eps_acc = kEpsBf16;
+    }
     return model;
   });
 }
@@ -91,7 +104,11 @@ template <class Problem>
 testing::AssertionResult judge_exact(const Setup& setup, const Problem& problem) {
   const Outputs got = problem.run(setup);
   if (auto result = expect_threads_agree(setup, problem, got); !result) return result;
-  return expect_same_bits(got, problem.run(exact_oracle()));
+  Outputs want = problem.run(exact_oracle());
+  for (std::size_t i = 0; i < want.size(); ++i)
+    if (got[i].dtype == DType::kBf16)
+      for (double& value : want[i].values) value = to_float(to_bf16(static_cast<float>(value)));
+  return expect_same_bits(got, want);
 }
 
 // For data with NaN and Inf in it.

@@ -10,9 +10,11 @@
 #include <fmt/format.h>
 #include <gtest/gtest.h>
 
+#include "base/bf16.h"
 #include "base/hash.h"
 #include "base/rng.h"
 #include "support/expected.h"
+#include "tensor/dtype.h"
 
 namespace twill {
 
@@ -28,14 +30,28 @@ inline std::uint64_t test_seed() {
 
 inline std::string seed_note() { return fmt::format("TWILL_TEST_SEED={:#x}", test_seed()); }
 
-// Values of the current test, all exact in f32. Every call draws from a fresh stream.
+// What random values are rounded to: f32, or the narrower type of the setup under test.
+inline DType& drawn_type() {
+  static DType type = DType::kF32;
+  return type;
+}
+
+// The same values, as the type under test holds them.
+inline Values drawn(Values values) {
+  if (drawn_type() == DType::kBf16)
+    for (double& value : values) value = to_float(to_bf16(static_cast<float>(value)));
+  return values;
+}
+
+// Values of the current test, all exact in drawn_type(). Every call draws from a fresh stream.
 class Random {
  public:
   explicit Random(std::uint64_t seed = test_seed()) : seed_(seed) {}
 
   Values normal(std::int64_t count, double spread = 1.0, double offset = 0.0) {
     return draw(count, [&](const Philox4& bits) {
-      return static_cast<float>(offset + spread * normal_float(bits[0], bits[1]));
+      const auto value = static_cast<float>(offset + spread * normal_float(bits[0], bits[1]));
+      return drawn_type() == DType::kBf16 ? to_float(to_bf16(value)) : value;
     });
   }
   // Integers in [low, high].

@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "data/corpus.h"
+#include "train/device_choice.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
 
@@ -32,10 +33,10 @@ TEST_P(Golden, TinyRunRepeatsItsLosses) {
   const RunConfig config = resolved(
       read_run_config("", {"model.layers=2", "model.width=32", "model.heads=2", "model.context=32",
                            "train.steps=20", "train.micro_batch=4", "schedule.warmup_steps=5",
-                           "optimizer.lr=5e-3", std::string("device=") + GetParam()}),
+                           "optimizer.lr=5e-3", "threads=2", std::string("device=") + GetParam()}),
       256);
   const Corpus corpus = load_corpus(config.data, {4, 32});
-  Context context(table_for(config.device), 2);
+  const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   trainer.begin();
   for (std::size_t step = 0; step < want.size(); ++step)

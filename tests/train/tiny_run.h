@@ -6,16 +6,26 @@
 #include <vector>
 
 #include "data/corpus.h"
+#include "train/device_choice.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
 
 namespace twill {
 
 inline std::vector<std::string> tiny_settings(const std::vector<std::string>& more = {}) {
-  std::vector<std::string> settings{
-      "model.layers=2", "model.width=16",      "model.heads=2",       "model.context=16",
-      "train.steps=12", "eval.windows=4",      "train.micro_batch=4", "eval.every=4",
-      "threads=1",      "log.sample_tokens=0", "checkpoint.every=5",  "schedule.warmup_steps=4"};
+  std::vector<std::string> settings{"model.layers=2",
+                                    "model.width=16",
+                                    "model.heads=2",
+                                    "model.context=16",
+                                    "train.steps=12",
+                                    "eval.windows=4",
+                                    "train.micro_batch=4",
+                                    "eval.every=4",
+                                    "device=cpu",
+                                    "threads=1",
+                                    "log.sample_tokens=0",
+                                    "checkpoint.every=5",
+                                    "schedule.warmup_steps=4"};
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
 }
@@ -29,7 +39,7 @@ struct TinyTrainer {
   explicit TinyTrainer(const std::vector<std::string>& more = {})
       : config(tiny_config(more)),
         corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
-        context(table_for(config.device), static_cast<int>(config.threads)),
+        context(open_context(config)),
         trainer(context, config, corpus) {
     trainer.begin();
   }

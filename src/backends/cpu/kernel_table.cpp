@@ -31,6 +31,7 @@
 #include "ops/route_tokens.h"
 #include "ops/select24.h"
 #include "ops/soft_threshold24.h"
+#include "ops/sum.h"
 #include "ops/sum_squares.h"
 #include "ops/topology.h"
 #include "ops/transposable24.h"
@@ -109,6 +110,7 @@ const KernelTable& cpu_table() {
       .rms_norm_backward = f32_only<"rms_norm", &RmsNormBackwardArgs::x, cpu::rms_norm_backward>,
       .rotary = f32_only<"rotary", &RotaryArgs::x, cpu::rotary>,
       .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
+      .sum = f32_only<"sum", &SumArgs::x, cpu::sum>,
       .apply_mask = f32_only<"apply_mask", &ApplyMaskArgs::x, cpu::apply_mask>,
       .cluster_energy = f32_only<"cluster_energy", &ClusterEnergyArgs::a, cpu::cluster_energy>,
       .count_nonzero = f32_only<"count_nonzero", &CountNonzeroArgs::x, cpu::count_nonzero>,

@@ -34,6 +34,7 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queu
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
 void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
+void sum(const SumArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
 void venom_select(const VenomSelectArgs& args, const Device& device, Queue& queue);
 

@@ -42,6 +42,8 @@ const KernelTable& reference_table() {
       .rms_norm_backward = reference::rms_norm_backward,
       .rotary = reference::rotary,
       .sum_squares = reference::sum_squares,
+      .cast = reference::cast,
+      .sum = reference::sum,
       .apply_mask = reference::apply_mask,
       .cluster_energy = reference::cluster_energy,
       .count_nonzero = reference::count_nonzero,

@@ -14,6 +14,7 @@ void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
 void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
 void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
 void cached_attention(const CachedAttentionArgs& args, const Device& device, Queue& queue);
+void cast(const CastArgs& args, const Device& device, Queue& queue);
 void cluster_energy(const ClusterEnergyArgs& args, const Device& device, Queue& queue);
 void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
 void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
@@ -29,6 +30,7 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queu
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
 void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
+void sum(const SumArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
 void venom_select(const VenomSelectArgs& args, const Device& device, Queue& queue);
 

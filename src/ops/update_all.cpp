@@ -1,0 +1,50 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/update_all.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+namespace {
+
+void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
+  const std::int64_t needed = update_table_bytes(static_cast<std::int64_t>(tensors.size()));
+  require_bytes("update_all", {"table", table}, {needed});
+  for (const UpdateTensor& tensor : tensors) {
+    const Shape& shape = tensor.weight.shape();
+    for (const NamedView& named :
+         {NamedView{"weight", tensor.weight}, NamedView{"grad", tensor.grad},
+          NamedView{"m", tensor.m}, NamedView{"v", tensor.v}}) {
+      require_dtype("update_all", named, DType::kF32);
+      require_shape("update_all", named, shape);
+    }
+    if (!tensor.operand) continue;
+    require_dtype("update_all", {"operand", tensor.operand}, DType::kBf16);
+    require_shape("update_all", {"operand", tensor.operand}, shape);
+  }
+}
+
+void require_f64(const NamedView& view, std::int64_t count) {
+  require_dtype("update_all", view, DType::kF64);
+  require_shape("update_all", view, {count});
+}
+
+}  // namespace
+
+void prepare_update(const Context& context, const PrepareUpdateArgs& args) {
+  require_table(args.tensors, args.table);
+  context.run("prepare_update", context.kernels().prepare_update, args);
+}
+
+void norm_all(const Context& context, const NormAllArgs& args) {
+  require_f64({"norm2", args.norm2}, 1);
+  require_f64({"partials", args.partials}, kNormPartials);
+  context.run("norm_all", context.kernels().norm_all, args);
+}
+
+void adamw_all(const Context& context, const AdamwAllArgs& args) {
+  require_f64({"norm2", args.norm2}, 1);
+  require_f64({"scalars", args.scalars}, kUpdateScalars);
+  context.run("adamw_all", context.kernels().adamw_all, args);
+}
+
+}  // namespace twill

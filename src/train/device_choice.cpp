@@ -1,0 +1,64 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/device_choice.h"
+
+#include <sys/stat.h>
+
+#include <string_view>
+
+#include "base/log.h"
+#include "base/require.h"
+
+namespace twill {
+namespace {
+
+constexpr std::string_view kCuda = "cuda";
+
+// The driver's own file: there is a GPU, whether or not this build can use it.
+bool machine_has_gpu() {
+  struct stat unused {};
+  return ::stat("/dev/nvidiactl", &unused) == 0;
+}
+
+int index_in(std::string_view device) {  // "cuda", "cuda:3"
+  return device.size() > kCuda.size() ? device.back() - '0' : 0;
+}
+
+// Why auto does not take the GPU; empty when it does.
+std::string why_not_cuda(const RunConfig& config) {
+  if (cuda_table() == nullptr) return "this build has no CUDA backend (no nvcc was found)";
+  Device device;
+  const DeviceReport report = cuda_table()->find_device(0, device);
+  if (!report.usable) return report.text;
+  if (!config.recipe.is_dense() || config.recipe.health.virtual_mask != "none")
+    return "the CUDA backend trains dense models so far";
+  return {};
+}
+
+}  // namespace
+
+Context open_context(const RunConfig& config) {
+  const int threads = static_cast<int>(config.threads);
+  if (config.device == "reference") return Context(reference_table(), threads);
+  if (config.device == "cpu") return Context(cpu_table(), threads);
+  if (config.device.starts_with(kCuda)) {
+    require(cuda_table() != nullptr,
+            "device = \"{}\": this build has no CUDA backend; install the CUDA toolkit (nvcc) and "
+            "build again, or use device=cpu",
+            config.device);
+    return Context(*cuda_table(), threads, index_in(config.device));
+  }
+  const std::string reason = why_not_cuda(config);
+  if (reason.empty()) return Context(*cuda_table(), threads);
+  if (machine_has_gpu()) log_warning(fmt::format("the GPU is not used: {}", reason));
+  return Context(cpu_table(), threads);
+}
+
+DType storage_type(const RunConfig& config, const Context& context) {
+  const bool stores_bf16 = context.kernels().stores_bf16;
+  if (config.train.precision == "bf16")
+    require(stores_bf16, "train.precision = \"bf16\": the {} backend computes in f32",
+            context.kernels().name);
+  return stores_bf16 && config.train.precision != "f32" ? DType::kBf16 : DType::kF32;
+}
+
+}  // namespace twill

@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+// From the config's device and precision to a backend and a type.
+#pragma once
+
+#include "ops/context.h"
+#include "tensor/dtype.h"
+#include "train/run_config.h"
+
+namespace twill {
+
+// auto takes the GPU when there is one that this build can use, else the cpu; a GPU that has to be
+// passed by is a warning of one line. A device asked for by name is taken or refused.
+Context open_context(const RunConfig& config);
+
+// Of activations and operands in training: bf16 where the backend stores it, unless asked otherwise.
+DType storage_type(const RunConfig& config, const Context& context);
+
+}  // namespace twill
