@@ -1,0 +1,43 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a failed CUDA call says to a person: the call, the place, the driver's words and, where
+// something can be done about it, what.
+#include "backends/cuda/check.h"
+
+#include <string_view>
+
+#include "base/require.h"
+
+namespace twill::cuda {
+namespace {
+
+std::string_view hint_for(cudaError_t error) {
+  switch (error) {
+    case cudaErrorMemoryAllocation:
+      return "; the GPU's memory is full: take a smaller batch or a shorter sequence, and look "
+             "with "
+             "nvidia-smi whether another process holds memory";
+    case cudaErrorNoKernelImageForDevice:
+      return "; this build holds no code for this GPU: configure with its architecture in "
+             "CMAKE_CUDA_ARCHITECTURES and build again";
+    case cudaErrorInsufficientDriver:
+      return "; the driver is older than the CUDA runtime of this build: update the driver";
+    default:
+      return "";
+  }
+}
+
+}  // namespace
+
+void cuda_failed(cudaError_t error, const char* call, const char* file, int line) {
+  // Who catches this may go on (with a smaller batch, say): the next launch must not report the
+  // error once more. One that broke the context stays.
+  static_cast<void>(cudaGetLastError());
+  fail("CUDA failed: {} ({}){}\n  in {}\n  at {}:{}", cudaGetErrorString(error),
+       cudaGetErrorName(error), hint_for(error), call, file, line);
+}
+
+void library_failed(const char* status, const char* call, const char* file, int line) {
+  fail("a CUDA library failed: {}\n  in {}\n  at {}:{}", status, call, file, line);
+}
+
+}  // namespace twill::cuda

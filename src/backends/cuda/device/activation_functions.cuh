@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+// The activations of ops/activation.h as functions of one f32: value(x), slope(x), or both at once
+// from shared parts. Limits at both infinities are exact and NaN goes through.
+//
+// T is the type that the result is stored in. For f32, exp is good to one unit in the last place.
+// For bf16, 2^a and 1/a come from the special function unit (relative errors 2^-22 and 2^-23): two
+// instructions in place of twenty. In both the argument a of an exponential is rounded two or three
+// times, which costs |a| 2^-23 of e^a: before the rounding to bf16 (2^-8) the relative error stays
+// below 2^-20 down to x = -3 and below 2^-16 wherever e^a is normal; results under about 1e-36 may
+// become zero. Measured against x, which bounds f, no error reaches 2^-21.
+#pragma once
+
+#include <cuda_bf16.h>
+
+namespace twill::cuda {
+
+struct ValueAndSlope {
+  float value;
+  float slope;
+};
+
+// The smaller, keeping a NaN: fminf would drop it.
+__device__ __forceinline__ float at_most(float x, float high) {
+  float y;
+  asm("min.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(high));
+  return y;
+}
+
+// power(a) = e^(a / kUnit). Constants of an argument take the unit in: bf16 pays no product for it.
+template <class T>
+struct Exponential;
+
+template <>
+struct Exponential<float> {
+  static constexpr double kUnit = 1.0;
+  static __device__ __forceinline__ float power(float a) { return expf(a); }
+  static __device__ __forceinline__ float reciprocal(float a) { return 1.0f / a; }
+};
+
+template <>
+struct Exponential<__nv_bfloat16> {
+  static constexpr double kUnit = 1.4426950408889634074;  // log2 e
+  static __device__ __forceinline__ float power(float a) {
+    float y;
+    asm("ex2.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return y;
+  }
+  static __device__ __forceinline__ float reciprocal(float a) {
+    float y;
+    asm("rcp.approx.ftz.f32 %0, %1;" : "=f"(y) : "f"(a));
+    return y;
+  }
+};
+
+// x sigmoid(a(x)) and its slope for an odd a, given t = |x| (clamped where e^-a(t) is zero in f32),
+// minus_a = -a(t) kUnit and t_da = t a'(t). From e = e^-a(t) <= 1 both sigmoid(a(t)) = 1 / (1 + e)
+// and sigmoid(-a(t)) = e / (1 + e) come without cancellation, and nothing overflows.
+template <class T>
+__device__ __forceinline__ ValueAndSlope sigmoid_product(float x, float t, float minus_a,
+                                                         float t_da) {
+  using Exp = Exponential<T>;
+  const float e = Exp::power(minus_a);
+  const float upper = Exp::reciprocal(1.0f + e), lower = e * upper;
+  const float s = x < 0.0f ? lower : upper;
+  // -Inf becomes -t, so that it does not meet the zero of s; Inf stays.
+  return {fmaxf(x, -t) * s, fmaf(copysignf(t_da * upper, x), lower, s)};
+}
+
+// x sigmoid(x).
+template <class T>
+struct Swish {
+  static __device__ __forceinline__ ValueAndSlope both(float x) {
+    const float t = at_most(fabsf(x), 120.0f);
+    return sigmoid_product<T>(x, t, t * static_cast<float>(-Exponential<T>::kUnit), t);
+  }
+  static __device__ __forceinline__ float value(float x) { return both(x).value; }
+  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
+};
+
+// x/2 (1 + tanh z) = x sigmoid(2z), 2z = A x + B x³.
+template <class T>
+struct GeluTanh {
+  static constexpr double kA = 1.5957691216057307117;  // 2 √(2/π)
+  static constexpr double kB = 0.044715 * kA;
+
+  static __device__ __forceinline__ ValueAndSlope both(float x) {
+    constexpr double kUnit = Exponential<T>::kUnit;
+    const float t = at_most(fabsf(x), 11.0f), square = t * t;
+    const float minus_a =
+        t * fmaf(square, static_cast<float>(-kB * kUnit), static_cast<float>(-kA * kUnit));
+    const float da = fmaf(square, static_cast<float>(3.0 * kB), static_cast<float>(kA));
+    return sigmoid_product<T>(x, t, minus_a, t * da);
+  }
+  static __device__ __forceinline__ float value(float x) { return both(x).value; }
+  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
+};
+
+// x Φ(x). With t = |x|, Φ(-t) = r(t) e^(-t²/2) where r is smooth, so that
+//   x Φ(x) = max(x, 0) - t r(t) e^(-t²/2)  and  the slope at -t is (r(t) - t/√(2π)) e^(-t²/2).
+template <class T>
+struct Gelu {
+  // Φ(-t) e^(t²/2) on [0, 15]: u p(w) with u = 1 / (1 + ct), w = 1 - u = ct u, c = 11/32, and p a
+  // minimax polynomial, relative error 3e-8. In w, not in u: near t = 0 the rounding of u would
+  // cost two bits.
+  static __device__ __forceinline__ float mills_ratio(float t) {
+    const float ct = t * 0.34375f;
+    const float u = Exponential<T>::reciprocal(1.0f + ct);
+    const float w = ct * u;
+    float p = -0.0275824059096f;
+    p = fmaf(p, w, 0.0778544121082f);
+    p = fmaf(p, w, -0.0423556414471f);
+    p = fmaf(p, w, -0.0249389168768f);
+    p = fmaf(p, w, -0.0720155229718f);
+    p = fmaf(p, w, 0.0921667181677f);
+    p = fmaf(p, w, 0.294551023844f);
+    p = fmaf(p, w, -0.66055913585f);
+    p = fmaf(p, w, 0.500000012266f);
+    return p * u;
+  }
+
+  static __device__ __forceinline__ ValueAndSlope both(float x) {
+    using Exp = Exponential<T>;
+    const float t = at_most(fabsf(x), 15.0f);  // e^-112 is zero in f32
+    const float e = Exp::power(t * t * static_cast<float>(-0.5 * Exp::kUnit));
+    const float r = mills_ratio(t);
+    const float slope = fmaf(t, -0.398942280401f, r) * e;  // at -t
+    return {fmaf(-t * r, e, fmaxf(x, 0.0f)), x < 0.0f ? slope : 1.0f - slope};
+  }
+  static __device__ __forceinline__ float value(float x) { return both(x).value; }
+  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
+};
+
+// max(x, 0)², exact but for the rounding of the square.
+template <class T>
+struct Relu2 {
+  static __device__ __forceinline__ float positive(float x) { return x <= 0.0f ? 0.0f : x; }
+
+  static __device__ __forceinline__ ValueAndSlope both(float x) { return {value(x), slope(x)}; }
+  static __device__ __forceinline__ float value(float x) { return positive(x) * positive(x); }
+  static __device__ __forceinline__ float slope(float x) { return 2.0f * positive(x); }
+};
+
+}  // namespace twill::cuda
