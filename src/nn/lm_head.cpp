@@ -5,14 +5,22 @@
 
 #include "ops/cross_entropy.h"
 #include "ops/gemm.h"
+#include "ops/transfer.h"
 
 namespace twill {
 namespace {
 
-// The cut depends on the backend and the vocabulary alone, so it changes no bit between runs.
+// The cut depends on the backend, the vocabulary and the largest pass alone, so it changes no bit
+// between runs.
 std::int64_t choose_piece(const Builder& builder, std::int64_t vocab) {
   const std::int64_t elements = builder.context().kernels().head_piece_elements;
-  return std::clamp<std::int64_t>(elements / vocab, 1, builder.max_tokens());
+  const std::int64_t tokens = builder.max_tokens();
+  const std::int64_t most = std::clamp<std::int64_t>(elements / vocab, 1, tokens);
+  if (shares_memory(builder.context())) return most;
+  // A device is slow at small products: pieces of equal size, in tiles of 128 rows.
+  const std::int64_t pieces = (tokens + most - 1) / most;
+  const std::int64_t rows = (tokens + pieces - 1) / pieces;
+  return std::min((rows + 127) / 128 * 128, tokens);
 }
 
 Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::Options& options) {

@@ -32,6 +32,9 @@ struct ProductKey {
 // The bytes of cublasLtMatmulAlgo_t: opaque, but the same version of the library takes them back.
 using Algorithm = std::array<std::uint64_t, 8>;
 
+// Stands for an algorithm where a product and its activation are quicker one after the other.
+inline constexpr Algorithm kInTwoSteps{};
+
 class ProductPlan {
  public:
   // `machine` is one line that names GPU, library and driver: what a file holds for another machine
