@@ -2,11 +2,11 @@
 // Attention over a cache on CUDA: the new keys and values are copied in, then a block takes 128
 // cached tokens for one query head of one new token and leaves its maximum, its sum of exponentials
 // and its weighted sum of values; a last kernel joins these pieces. Where a piece begins depends on
-// the token's place in the cache alone, so every division of tokens among calls gives the same bits.
+// the token's place in the cache alone, so any division of tokens among calls gives the same bits.
 //
 // Bound by reads: each head of a token reads 2 D elements per cached token once (heads of a group
-// meet in L2) in rows of 8 threads x 16 bytes, 8 rows of a thread in flight. Writing a text, one new
-// token over 1024: 8 pieces x 25 heads are 200 blocks for 132 multiprocessors. Pieces are f32,
+// meet in L2) in rows of 8 threads x 16 bytes, 8 rows of a thread in flight. Writing a text, one
+// new token over 1024: 8 pieces x 25 heads are 200 blocks for 132 multiprocessors. Pieces are f32,
 // (D + 2) / 256 D of what was read as bf16.
 #include "ops/cached_attention.h"
 

@@ -14,7 +14,7 @@ namespace twill::cuda {
 inline constexpr int kSide = 16;
 inline constexpr int kTileThreads = kSide * kSide;
 
-// Floats from row to row: 4 more than a multiple of 32, so that 16-byte reads of 8 neighbouring rows
+// Floats from row to row: 4 more than a multiple of 32, so that 16-byte reads of 8 neighbour rows
 // meet 32 different banks.
 template <int kCols>
 inline constexpr int kPitch = kCols + 4;
