@@ -13,7 +13,6 @@ CudaQueue::CudaQueue(const Device& device) {
 CudaQueue::~CudaQueue() {
   static_cast<void>(cudaStreamSynchronize(stream_));
   products.reset();
-  attention.reset();
   rotary.reset();
   reduction.reset();
   static_cast<void>(cudaStreamDestroy(stream_));

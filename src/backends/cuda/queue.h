@@ -28,10 +28,9 @@ class CudaQueue final : public Queue {
   void set_recording(bool recording) { is_recording_ = recording; }
 
   std::unique_ptr<QueueState>
-      products;  // gemm.cpp: cuBLASLt's handle, workspace, chosen algorithms
-  std::unique_ptr<QueueState> attention;  // attention_cudnn.cpp: handle and built graphs
-  std::unique_ptr<QueueState> rotary;     // rotary.cu: tables of angles
-  std::unique_ptr<QueueState> reduction;  // reduce.cu: partial sums
+      products;                        // gemm.cpp: cuBLASLt's handle, workspace, chosen algorithms
+  std::unique_ptr<QueueState> rotary;  // rotary.cu: tables of angles
+  std::unique_ptr<QueueState> reduction;  // scratch.cpp: partial sums
 
  private:
   cudaStream_t stream_ = nullptr;

@@ -10,7 +10,7 @@ namespace twill::cuda {
 namespace {
 
 // More than the partial sums of any model's shapes (9 MB for norms of 8192 columns on 132 SMs), so
-// that nothing grows later: recorded work would be left with the old address.
+// that nothing grows later.
 constexpr std::int64_t kFirstReductionBytes = 16 << 20;
 
 struct Reduction final : QueueState {
@@ -20,20 +20,18 @@ struct Reduction final : QueueState {
 }  // namespace
 
 // Waits for the work that still uses the memory; an error has nowhere to go from here.
-Scratch::~Scratch() { static_cast<void>(cudaFree(data_)); }
+Scratch::~Scratch() {
+  for (std::byte* block : blocks_) static_cast<void>(cudaFree(block));
+}
 
 std::byte* Scratch::at_least(std::int64_t bytes, const CudaQueue& queue) {
-  if (bytes <= bytes_) return data_;
+  if (bytes <= bytes_) return blocks_.back();
   TWILL_CHECK(!queue.is_recording(), "scratch grows before work is recorded");
-  TWILL_CUDA_CHECK(cudaStreamSynchronize(queue.stream()));
-  TWILL_CUDA_CHECK(cudaFree(data_));
-  data_ = nullptr;
-  bytes_ = 0;
   void* grown = nullptr;
   TWILL_CUDA_CHECK(cudaMalloc(&grown, static_cast<std::size_t>(bytes)));  // 256-byte aligned
-  data_ = static_cast<std::byte*>(grown);
+  blocks_.push_back(static_cast<std::byte*>(grown));
   bytes_ = bytes;
-  return data_;
+  return blocks_.back();
 }
 
 std::byte* reduction_scratch(Queue& queue, std::int64_t bytes) {

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Device memory that a queue's state keeps and grows: partial sums, tables. Growing waits for the
-// device and cannot happen while work is recorded; a step's first, unrecorded run has grown it.
+// Device memory that a queue's state keeps and grows: partial sums, tables. It cannot grow while work
+// is recorded; a step's first, unrecorded run has grown it. Outgrown memory stays until the end:
+// recorded work may still use it.
 #pragma once
 
 #include <cstddef>
 #include <cstdint>
+#include <vector>
 
 #include "backends/cuda/queue.h"
 
@@ -21,8 +23,8 @@ class Scratch {
   std::byte* at_least(std::int64_t bytes, const CudaQueue& queue);
 
  private:
-  std::byte* data_ = nullptr;
-  std::int64_t bytes_ = 0;
+  std::vector<std::byte*> blocks_;  // the last is the one in use
+  std::int64_t bytes_ = 0;          // of it
 };
 
 // Partial sums of kernels that reduce over blocks: used up by the kernel behind, on the same stream.
