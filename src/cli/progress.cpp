@@ -48,26 +48,27 @@ double ProgressView::seconds_left(std::int64_t step) const {
 }
 
 std::vector<std::string> ProgressView::step_fields(const StepResult& result,
-                                                   double floor_share) const {
+                                                   const StepShares& shares) const {
   const double tokens_per_s = static_cast<double>(step_tokens_) / result.seconds;
   std::vector<std::string> fields{
       fmt::format("loss {:.4f}", result.loss), "ETA " + format_duration(seconds_left(result.step)),
       format_count(tokens_per_s) + " tok/s", fmt::format("lr {:.2e}", result.lr),
       fmt::format("|g| {:.2f}", result.grad_norm)};
   if (!health_.empty()) fields.insert(fields.begin() + 1, health_);
-  if (floor_share > 0.0)
-    fields.push_back(fmt::format("{:.0f}% of GEMM floor", 100.0 * floor_share));
+  if (shares.mfu > 0.0) fields.push_back(fmt::format("MFU {:.1f}%", 100.0 * shares.mfu));
+  if (shares.floor > 0.0)
+    fields.push_back(fmt::format("{:.0f}% of GEMM floor", 100.0 * shares.floor));
   if (!result.finite) fields.insert(fields.begin() + 1, "not finite: update skipped");
   return fields;
 }
 
-void ProgressView::on_step(const StepResult& result, double floor_share) {
+void ProgressView::on_step(const StepResult& result, const StepShares& shares) {
   if (first_step_ == 0) first_step_ = result.step;
   last_step_ = result.step;
   // Smoothed over about ten steps, so that the ETA does not jump.
   step_seconds_ =
       step_seconds_ == 0.0 ? result.seconds : 0.9 * step_seconds_ + 0.1 * result.seconds;
-  const std::vector<std::string> fields = step_fields(result, floor_share);
+  const std::vector<std::string> fields = step_fields(result, shares);
   const std::string head = fmt::format("{}/{}", result.step, steps_);
   if (!terminal_) {
     if (result.step == first_step_ || result.step % log_every_ == 0 || result.step == steps_)

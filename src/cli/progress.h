@@ -20,7 +20,7 @@ class ProgressView : public TrainingListener {
   ProgressView& operator=(const ProgressView&) = delete;
 
   void on_begin(const RunConfig& config, const RunFacts& facts) override;
-  void on_step(const StepResult& result, double floor_share) override;
+  void on_step(const StepResult& result, const StepShares& shares) override;
   void on_evaluation(std::int64_t step, double validation_loss) override;
   void on_sparse_evaluation(double master, double as_trained) override;
   void on_health(const HealthSample& sample) override;
@@ -33,7 +33,7 @@ class ProgressView : public TrainingListener {
 
  private:
   // What there is to say of a step, the most important first.
-  std::vector<std::string> step_fields(const StepResult& result, double floor_share) const;
+  std::vector<std::string> step_fields(const StepResult& result, const StepShares& shares) const;
   double seconds_left(std::int64_t step) const;
   // Puts a lasting line above the moving one.
   void print_line(const std::string& line);

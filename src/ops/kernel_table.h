@@ -71,8 +71,9 @@ class Recording {
 // What kernels need to know of the machine they run on.
 struct Device {
   int num_threads = 1;
-  int index = 0;    // among the devices of its kind
-  int num_sms = 0;  // of a GPU
+  int index = 0;            // among the devices of its kind
+  int num_sms = 0;          // of a GPU
+  double peak_flops = 0.0;  // per second, dense bf16 by the datasheet; 0: not known
 };
 
 // A device as a person would name it, or why there is none.

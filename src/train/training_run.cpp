@@ -148,6 +148,7 @@ class Run {
     }
     if (!is_new) save_config();
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
+    counted_flops_ = trainer_->sparsity().flops().dense;
     JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
     metrics_.emplace(folder_->metrics_file());
     if (!checkpoint.empty()) return;
@@ -228,8 +229,19 @@ class Run {
           .add("flops_dense_without_head", flops.dense_without_head);
       if (result.topology_update) line.add("topology_update", true);
     }
+    const StepShares shares{.floor = floor_.value_or(0.0) / result.seconds,
+                            .mfu = utilisation(result)};
+    if (shares.mfu > 0.0) line.add("mfu", shares.mfu);
     metrics_->append(line);
-    listener_.on_step(result, floor_.value_or(0.0) / result.seconds);
+    listener_.on_step(result, shares);
+  }
+
+  double utilisation(const StepResult& result) {
+    const double counted = trainer_->sparsity().flops().dense;
+    const double flops = counted - counted_flops_;
+    counted_flops_ = counted;
+    const double peak = context_->device().peak_flops;
+    return peak > 0.0 ? flops / result.seconds / peak : 0.0;
   }
 
   void record(const HealthSample& sample) {
@@ -309,6 +321,7 @@ class Run {
   std::optional<Trainer> trainer_;
   std::optional<JsonLinesFile> metrics_;
   std::optional<double> floor_;  // seconds
+  double counted_flops_ = 0.0;   // of the dense model, up to the last step
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;
 };

@@ -42,12 +42,19 @@ struct RunFacts {
   std::vector<MemoryLine> memory;
 };
 
+// How near a step comes to what it could be; 0 while or where unknown.
+struct StepShares {
+  double floor = 0.0;  // the GEMM floor divided by the time of the step
+  // Model FLOP utilisation: the dense model's FLOPs (sparsity/flop_account.h, head and the full
+  // square of attention counted) per second, divided by the device's dense peak.
+  double mfu = 0.0;
+};
+
 class TrainingListener {
  public:
   virtual ~TrainingListener() = default;
   virtual void on_begin(const RunConfig&, const RunFacts&) {}
-  // `floor_share` is the GEMM floor divided by the time of the step, 0 while unknown.
-  virtual void on_step(const StepResult&, double /*floor_share*/) {}
+  virtual void on_step(const StepResult&, const StepShares&) {}
   virtual void on_evaluation(std::int64_t /*step*/, double /*validation_loss*/) {}
   // Of a sparse phase: the plain master weights, and everything as in training.
   virtual void on_sparse_evaluation(double /*master*/, double /*as_trained*/) {}

@@ -21,7 +21,7 @@ namespace {
 class StopAfter : public TrainingListener {
  public:
   explicit StopAfter(std::int64_t step) : step_(step) {}
-  void on_step(const StepResult& result, double) override {
+  void on_step(const StepResult& result, const StepShares&) override {
     if (result.step == step_) stop = true;
   }
   std::atomic<bool> stop{false};

@@ -4,6 +4,9 @@
 #include <cublasLt.h>
 #include <cuda_runtime_api.h>
 
+#include <string_view>
+#include <utility>
+
 #include <fmt/format.h>
 
 namespace twill::cuda {
@@ -16,6 +19,22 @@ std::string version_text(int version) {
 // "80-real;90a-real" of the build is code for 8.x (from 8.0 on) and for 9.0 alone.
 bool has_code_for(const cudaDeviceProp& properties) {
   return properties.major == 8 || (properties.major == 9 && properties.minor == 0);
+}
+
+// Dense bf16 with f32 sums, by the datasheets; 0 where we have none.
+double peak_flops(std::string_view name) {
+  struct Peak {
+    std::string_view part;
+    double flops;
+  };
+  constexpr Peak kPeaks[] = {{"H100 PCIe", 756e12},
+                             {"H100", 989e12},
+                             {"H200", 989e12},
+                             {"H800", 989e12},
+                             {"A100", 312e12}};
+  for (const Peak& peak : kPeaks)
+    if (name.find(peak.part) != std::string_view::npos) return peak.flops;
+  return 0.0;
 }
 
 DeviceReport refuse(std::string text) { return {.usable = false, .text = std::move(text)}; }
@@ -42,6 +61,7 @@ DeviceReport find_device(int index, Device& device) {
   if (!has_code_for(properties))
     return refuse(fmt::format("{} is not among the supported architectures, sm_80 to sm_90", name));
   device.num_sms = properties.multiProcessorCount;
+  device.peak_flops = peak_flops(properties.name);
   return {.usable = true,
           .text = fmt::format("{}, {} multiprocessors, {:.0f} GiB", name,
                               properties.multiProcessorCount,
