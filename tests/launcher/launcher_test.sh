@@ -3,11 +3,13 @@
 #
 # Tries the launcher on a toy project of its own: one line per check, exit 1 when one fails.
 # Nothing is installed: where a package must be missing, the launcher is given a PATH without apt
-# or without the tool. Usage: launcher_test.sh [PATH OF THE LAUNCHER]
+# or without the tool. Its copies look for a GPU, and for CUDA outside the PATH, in the toy's world.
+# Usage: launcher_test.sh [PATH OF THE LAUNCHER]
 
 set -u
 export LC_ALL=C.UTF-8
-unset TWILL_PRESET TWILL_WERROR CDPATH CXX CXXFLAGS LDFLAGS NINJA_STATUS
+unset TWILL_PRESET TWILL_WERROR TWILL_CUDA TWILL_DEPS CUDA_HOME CUDACXX
+unset CDPATH CXX CXXFLAGS LDFLAGS NINJA_STATUS
 
 launcher=$(readlink -f -- "${1:-$(dirname -- "$0")/../../twill}")
 work=$(mktemp -d)
@@ -41,7 +43,8 @@ err_lacks() { ! err_has "$1"; }
 
 make_project() {
   mkdir -p "$1/tools"
-  cp "$launcher" "$1/twill"
+  sed "s|/dev/nvidiactl|'$work/nvidiactl'|; s|/usr/local/cuda/bin|$work/cuda/bin|" \
+    "$launcher" >"$1/twill"
   cat >"$1/CMakePresets.json" <<'PRESETS'
 {
   "version": 6,
@@ -61,6 +64,15 @@ cmake_minimum_required(VERSION 3.25)
 project(toy LANGUAGES CXX)
 option(TWILL_BUILD_TESTS "" OFF)
 option(TWILL_BUILD_BENCH "" OFF)
+option(TWILL_CUDA "" OFF)
+if(TWILL_CUDA)
+  if(EXISTS ${CMAKE_SOURCE_DIR}/hates_cuda)
+    message(FATAL_ERROR "unsupported GNU version")
+  endif()
+  find_path(TWILL_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CMAKE_SOURCE_DIR} NO_DEFAULT_PATH)
+  find_path(TWILL_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h NO_DEFAULT_PATH
+            HINTS ${CMAKE_SOURCE_DIR}/build/deps/cudnn-frontend/include)
+endif()
 set(CMAKE_RUNTIME_OUTPUT_DIRECTORY ${CMAKE_BINARY_DIR}/bin)
 if(EXISTS ${CMAKE_SOURCE_DIR}/needs_a_library)
   find_package(NoSuchLibrary REQUIRED)
@@ -293,6 +305,210 @@ run env PATH="$work/bin" "$poor/twill" train
 check 'no dpkg, a library is missing: exit 2' exits 2
 check "no dpkg, a library is missing: cmake's words" err_has 'NoSuchLibrary'
 check 'no dpkg, a library is missing: the packages' err_has 'libfmt-dev'
+
+# --- the GPU -------------------------------------------------------------------------------------
+
+gpu="$work/gpu project"
+make_project "$gpu"
+check 'the copy looks for its own GPU' test "$(grep -cF "$work/nvidiactl" "$gpu/twill")" = 1
+check 'the copy looks for its own CUDA' grep -qF ":$work/cuda/bin\"" "$gpu/twill"
+touch "$gpu/cudnn.h"
+make_path_without "$work/bin" nvcc
+cache="$gpu/build/release/CMakeCache.txt"
+
+make_nvcc() { # FILE RELEASE
+  mkdir -p "$(dirname -- "$1")"
+  printf '#!/bin/sh\necho "Cuda compilation tools, release %s, V%s.131"\n' "$2" "$2" >"$1"
+  chmod +x "$1"
+}
+make_fetch() { # COMMANDS of a tools/fetch_deps.sh that also writes down what it was asked
+  printf '#!/bin/sh\necho "asked: $*" >>"%s"\n%s\n' "$work/asked" "$1" >"$gpu/tools/fetch_deps.sh"
+  chmod +x "$gpu/tools/fetch_deps.sh"
+  : >"$work/asked"
+}
+cuda_is() { grep -q "^TWILL_CUDA:BOOL=$1\$" "$cache"; }
+err_lines() { test "$(grep -c "$2" "$work/err")" = "$1"; }
+twill() { run env PATH="$work/bin" "$@" "$gpu/twill" train; }
+folder="'$gpu/build/deps/cudnn-frontend/include'"
+brings_headers="mkdir -p $folder && touch $folder/cudnn_frontend.h"
+
+make_fetch "$brings_headers"
+make_nvcc "$work/cuda/bin/nvcc" 12.4
+twill
+check 'no GPU: CUDA stays off, nvcc or not' cuda_is OFF
+check 'no GPU: runs' out_has '<train> version 1'
+check 'no GPU: not a word of it' err_lines 0 'GPU\|CUDA\|nvcc'
+check 'no GPU: nothing is fetched' test ! -s "$work/asked"
+twill
+check 'no GPU: nothing to do is silent' test ! -s "$work/err"
+
+rm -rf "$work/cuda"
+: >"$work/nvidiactl"
+twill
+check 'a GPU, no nvcc: runs on the CPU' out_has '<train> version 1'
+check 'a GPU, no nvcc: CUDA stays off' cuda_is OFF
+check 'a GPU, no nvcc: one line, and nothing is configured' err_lines 1 ''
+check 'a GPU, no nvcc: what is missing' err_has 'there is an NVIDIA GPU, but no nvcc in PATH'
+check 'a GPU, no nvcc: what it costs' err_has 'the CPU alone, many times slower'
+check 'a GPU, no nvcc: what to do' err_has 'install the CUDA toolkit, 12.4 or later, or set TWILL_CUDA=OFF'
+twill TWILL_CUDA=OFF
+check 'a GPU, no nvcc, TWILL_CUDA=OFF: silent' test ! -s "$work/err"
+twill TWILL_PRESET=ci
+check 'a GPU, no nvcc: other presets do not ask' err_lines 0 'GPU'
+twill TWILL_CUDA=ON
+check 'TWILL_CUDA=ON without nvcc: exit 2' exits 2
+check 'TWILL_CUDA=ON without nvcc: why' err_has 'the CUDA backend cannot be built: no nvcc in PATH'
+twill TWILL_CUDA=maybe
+check 'TWILL_CUDA=maybe: exit 2' exits 2
+check 'TWILL_CUDA=maybe: why' err_has "'maybe' is not ON, OFF or auto"
+
+for release in 9.2 11.8 12.3; do
+  make_nvcc "$work/cuda/bin/nvcc" "$release"
+  twill
+  check "a GPU, nvcc $release: one line" err_lines 1 "is of CUDA $release, older than 12.4"
+  check "a GPU, nvcc $release: runs on the CPU" out_has '<train> version 1'
+  check "a GPU, nvcc $release: CUDA stays off" cuda_is OFF
+done
+
+make_nvcc "$work/cuda/bin/nvcc" 12.4
+twill
+check 'a GPU and nvcc: a folder without CUDA is configured again' err_has 'configuring (release, TWILL_CUDA)'
+check 'a GPU and nvcc: CUDA is on' cuda_is ON
+check 'a GPU and nvcc: this nvcc' grep -q "^CMAKE_CUDA_COMPILER:.*=$work/cuda/bin/nvcc\$" "$cache"
+check 'a GPU and nvcc: the headers are fetched' \
+  test "$(cat "$work/asked")" = 'asked: cudnn-frontend'
+check 'a GPU and nvcc: the headers are found' \
+  grep -q '^TWILL_CUDNN_FRONTEND_INCLUDE_DIR:.*/build/deps/cudnn-frontend/include$' "$cache"
+check 'a GPU and nvcc: runs' out_has '<train> version 1'
+twill
+check 'a GPU and nvcc: nothing to do is silent' test ! -s "$work/err"
+
+make_nvcc "$work/other/bin/nvcc" 13.0
+twill CUDA_HOME="$work/other"
+check 'another nvcc: the folder keeps its own' test ! -s "$work/err"
+rm -rf "$work/cuda"
+touch "$gpu/build/release/old"
+twill CUDA_HOME="$work/other"
+check 'its own nvcc is gone: configured from scratch' test ! -e "$gpu/build/release/old"
+check 'its own nvcc is gone: with the other' \
+  grep -q "^CMAKE_CUDA_COMPILER:.*=$work/other/bin/nvcc\$" "$cache"
+rm "$work/nvidiactl"
+twill CUDA_HOME="$work/other"
+check 'the GPU is gone: CUDA stays, silent' test ! -s "$work/err"
+rm -rf "$work/other"
+twill
+check 'GPU and nvcc are gone: CUDA goes' cuda_is OFF
+check 'GPU and nvcc are gone: runs' out_has '<train> version 1'
+
+make_nvcc "$work/bin/nvcc" 12.10
+twill TWILL_CUDA=ON
+check 'TWILL_CUDA=ON without a GPU: CUDA is on' cuda_is ON
+twill TWILL_CUDA=OFF
+check 'TWILL_CUDA=OFF: CUDA is off again' cuda_is OFF
+: >"$work/nvidiactl"
+twill
+check 'nvcc in the PATH is found' grep -q "^CMAKE_CUDA_COMPILER:.*=$work/bin/nvcc\$" "$cache"
+touch "$gpu/hates_cuda" "$gpu/CMakeLists.txt"
+rm -rf "$gpu/build/release"
+twill
+check 'CUDA does not configure: exit 1' exits 1
+check "CUDA does not configure: cmake's words" err_has 'unsupported GNU version'
+check 'CUDA does not configure: what to do' err_has 'TWILL_CUDA=OFF builds for the CPU alone'
+twill TWILL_CUDA=OFF
+check 'CUDA does not configure: the CPU does' out_has '<train> version 1'
+rm "$gpu/hates_cuda"
+
+# --- what a CUDA build fetches -------------------------------------------------------------------
+
+rm -rf "$gpu/build"
+make_fetch 'echo "twill: first line" >&2; echo "twill: the network is down" >&2; exit 1'
+twill
+check 'deps fail: the build goes on' out_has '<train> version 1'
+check 'deps fail: CUDA is on' cuda_is ON
+check 'deps fail: one line with the reason and what it costs' err_has \
+  'the network is down; without it attention on the GPU will be several times slower: the build goes on'
+check 'deps fail: no other line' err_lines 0 'first line'
+twill
+check 'deps fail: not tried at every start' test "$(cat "$work/asked")" = 'asked: cudnn-frontend'
+sh -c "$brings_headers"
+twill
+check 'deps by hand: configured again' \
+  grep -q '^TWILL_CUDNN_FRONTEND_INCLUDE_DIR:.*/build/deps/cudnn-frontend/include$' "$cache"
+check 'deps by hand: nothing is fetched' test "$(cat "$work/asked")" = 'asked: cudnn-frontend'
+twill
+check 'deps by hand: once' test ! -s "$work/err"
+
+rm -rf "$gpu/build"
+make_fetch "$brings_headers"
+twill TWILL_DEPS=off
+check 'TWILL_DEPS=off: nothing is fetched' test ! -s "$work/asked"
+rm -rf "$gpu/build" "$gpu/cudnn.h"
+twill
+check 'no cudnn.h: nothing is fetched' test ! -s "$work/asked"
+check 'no cudnn.h: one line' err_has 'cudnn.h is not found: attention on the GPU will be several times slower'
+run "$gpu/twill" deps cutlass 'x y'
+check 'deps runs its script' test "$(cat "$work/asked")" = 'asked: cutlass x y'
+
+# The script itself, with a python3 whose pip brings a wheel of one line.
+fetch="$work/fetch project"
+mkdir -p "$fetch/tools"
+sum=$(printf 'a wheel\n' | sha256sum)
+sed "s/sha256=c6[0-9a-f]*/sha256=${sum%% *}/" "$(dirname -- "$launcher")/tools/fetch_deps.sh" \
+  >"$fetch/tools/fetch_deps.sh"
+chmod +x "$fetch/tools/fetch_deps.sh"
+make_path_without "$work/bin" python3
+fetch() { run env PATH="$work/bin" "$fetch/tools/fetch_deps.sh" "$@"; }
+fetched="$fetch/build/deps/cudnn-frontend/include/cudnn_frontend.h"
+left_over() { find "$fetch/build/deps" -mindepth 1 ! -name .lock; }
+
+fetch
+check 'deps without python3: exit 1' exits 1
+check 'deps without python3: what to do' err_has 'apt-get install python3-pip'
+cat >"$work/bin/python3" <<'PYTHON'
+#!/bin/sh
+case "$1 $2 $3" in
+  '-m pip download')
+    echo "$*" >>"$ASKED"
+    while [ "$1" != --dest ]; do shift; done
+    mkdir -p "$2" && echo "$WHEEL" >"$2/toy.whl" && exit "$PIP_STATUS"
+    ;;
+  '-m zipfile -e') mkdir -p "$5/include" && touch "$5/include/$HEADER" ;;
+esac
+PYTHON
+chmod +x "$work/bin/python3"
+export ASKED="$work/asked" WHEEL='another wheel' HEADER=cudnn_frontend.h PIP_STATUS=0
+fetch
+check 'deps, a wrong checksum: exit 1' exits 1
+check 'deps, a wrong checksum: said' err_has "is wrong, expected ${sum%% *}, got "
+check 'deps, a wrong checksum: nothing is left' test -z "$(left_over)"
+export WHEEL='a wheel' HEADER=other.h
+fetch
+check 'deps, no such header in the wheel: exit 1' exits 1
+check 'deps, no such header in the wheel: said' err_has 'no include/cudnn_frontend.h in nvidia-cudnn'
+check 'deps, no such header in the wheel: nothing is left' test -z "$(left_over)"
+export HEADER=cudnn_frontend.h
+: >"$work/asked"
+fetch
+check 'deps: exit 0' exits 0
+check 'deps: the pinned version' grep -q ' nvidia-cudnn-frontend==[0-9.]*$' "$work/asked"
+check 'deps: unpacked' test -f "$fetched"
+check 'deps: nothing else is left' test "$(left_over | grep -cv /cudnn-frontend)" = 0
+: >"$work/asked"
+fetch
+check 'deps again: exit 0' exits 0
+check 'deps again: nothing is downloaded' test ! -s "$work/asked"
+echo 'older' >"$fetch/build/deps/cudnn-frontend/.pin"
+export PIP_STATUS=1
+fetch
+check 'deps, another version, no network: exit 1' exits 1
+check 'deps, another version, no network: said' err_has 'pip could not download nvidia-cudnn-front'
+check 'deps, another version, no network: what was there stays' test -f "$fetched"
+export PIP_STATUS=0
+fetch
+check 'deps, another version: replaced' grep -q '^nvidia-' "$fetch/build/deps/cudnn-frontend/.pin"
+fetch nothing
+check 'deps of an unknown name: exit 2' exits 2
+check 'deps of an unknown name: the names' err_has "no 'nothing': cudnn-frontend, cutlass, cusparselt"
 
 if [ "$failures" -gt 0 ]; then
   printf 'launcher: %d checks failed\n' "$failures"
