@@ -11,9 +11,10 @@ find_package(CUDAToolkit REQUIRED)
 # cudnn-frontend is C++ headers over cudnn.h: in the system, at a path the user gives, or where
 # `./twill deps` unpacked its wheel. libcudnn itself is opened when the program runs.
 find_path(TWILL_CUDNN_FRONTEND_INCLUDE_DIR cudnn_frontend.h
-          HINTS ${PROJECT_SOURCE_DIR}/build/deps/cudnn-frontend/include)
-find_path(TWILL_CUDNN_INCLUDE_DIR cudnn.h HINTS ${CUDAToolkit_INCLUDE_DIRS}
-          ${PROJECT_SOURCE_DIR}/build/deps/cudnn/include)
+          PATHS ${CUDAToolkit_INCLUDE_DIRS}
+                ${PROJECT_SOURCE_DIR}/build/deps/cudnn-frontend/include)
+find_path(TWILL_CUDNN_INCLUDE_DIR cudnn.h PATHS ${CUDAToolkit_INCLUDE_DIRS}
+                                                ${PROJECT_SOURCE_DIR}/build/deps/cudnn/include)
 if(TWILL_CUDNN_FRONTEND_INCLUDE_DIR AND TWILL_CUDNN_INCLUDE_DIR)
   set(TWILL_HAS_CUDNN ON)
 else()

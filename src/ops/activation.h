@@ -11,7 +11,8 @@
 //   kGeglu      gated, f(g) = g Φ(g), Φ by erf
 //   kGegluTanh  gated, f as kGeluTanh
 //
-// f32 or bf16; computed in f32 and rounded once. Error per element: two-oracle rule, plus 4 |y| 2^-23 for approximations of erf, tanh and exp.
+// f32 or bf16; computed in f32 and rounded once. Error per element: two-oracle rule, plus 4 |y|
+// 2^-23 for approximations of erf, tanh and exp.
 // Limits are exact: f(-Inf) = -0 or 0, f(+Inf) = Inf, f(NaN) = NaN; relu2 keeps NaN. The slope at
 // -Inf is 0 and at +Inf 1 (relu2: Inf); NaN in x or dy reaches dx.
 // Backward: dx from x and dy. dx may be the same memory as x; dx may be the same memory as dy only

@@ -15,10 +15,11 @@
 //   dq[i] = scale Σ_j ds k[j],  dk[j] = scale Σ_i ds q[i],  dv[j] = Σ_i p dout[i]
 // (dk and dv also sum over the query heads of their group). dqkv is overwritten in every element.
 //
-// Types: qkv, out, dout and dqkv f32 or bf16; lse f32 (beside f64: f64). With bf16 the products take
-// bf16 operands (p and ds are rounded) and sum in f32; storage and products are otherwise in f32 (reference: f64 accumulators, or all f64). Error: two-oracle rule
-// (docs/numerics.md). The number of threads changes no bit. `workspace`: at least
-// attention_workspace_bytes() of u8, 64-byte aligned, contents undefined before and after.
+// Types: qkv, out, dout and dqkv f32 or bf16; lse f32 (beside f64: f64). With bf16 the products
+// take bf16 operands (p and ds are rounded) and sum in f32; storage and products are otherwise in
+// f32 (reference: f64 accumulators, or all f64). Error: two-oracle rule (docs/numerics.md). The
+// number of threads changes no bit. `workspace`: at least attention_workspace_bytes() of u8,
+// 64-byte aligned, contents undefined before and after.
 #pragma once
 
 #include "ops/attention_pattern.h"

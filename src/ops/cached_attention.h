@@ -14,10 +14,10 @@
 // which is attention_forward (ops/attention.h) for the last N of past + N tokens.
 //
 // Cache rows from past + N on are neither read nor written. No operand may overlap another. A NaN
-// in a score or a value makes the head's output NaN. Storage in f32 or bf16, products in f32 (reference: f64
-// accumulators, or all f64); one maximum is subtracted before exp. Error: two-oracle rule
-// (docs/numerics.md). The number of threads changes no bit, and neither does the division of
-// tokens among calls: each token's output depends on what the cache holds for it alone.
+// in a score or a value makes the head's output NaN. Storage in f32 or bf16, products in f32
+// (reference: f64 accumulators, or all f64); one maximum is subtracted before exp. Error: two-
+// oracle rule (docs/numerics.md). The number of threads changes no bit, and neither does the
+// division of tokens among calls: each token's output depends on what the cache holds for it alone.
 #pragma once
 
 #include "ops/context.h"

@@ -11,9 +11,9 @@
 //   best     (rows) i32 optional: the id of the largest logit, the lowest of equals; -1 where the
 //                    row is ignored or its loss is NaN
 //
-// Types: logits and dlogits f32 or bf16, loss f32 (beside f64: f64). Targets outside that range are refused by the loader, not by kernels. A row whose logits are all
-// -Inf has a NaN loss. The row's maximum is subtracted first. Error: two-oracle rule. Rows are
-// independent.
+// Types: logits and dlogits f32 or bf16, loss f32 (beside f64: f64). Targets outside that range are
+// refused by the loader, not by kernels. A row whose logits are all -Inf has a NaN loss. The row's
+// maximum is subtracted first. Error: two-oracle rule. Rows are independent.
 #pragma once
 
 #include "ops/context.h"

@@ -73,6 +73,7 @@ void validate(const GemmArgs& args) {
 void gemm(const Context& context, const GemmArgs& args) {
   validate(args);
   require_stored("gemm", context.kernels(), args.a);
+  if (args.c.num_elements() == 0) return;
   const KernelTable& kernels = context.kernels();
   const bool is_whole = args.epilogue == GemmEpilogue::kNone ||
                         (kernels.gemm_fuses != nullptr && kernels.gemm_fuses(args));

@@ -11,7 +11,8 @@
 //
 // The variance is taken from the centred values (two passes), so a large common offset costs no
 // accuracy beyond the rounding of x - mean. Error: two-oracle rule (docs/numerics.md).
-// Types: x, y, dy, dx, weight and bias f32 or bf16; mean, rstd, dweight and dbias f32 (beside f64: f64).
+// Types: x, y, dy, dx, weight and bias f32 or bf16; mean, rstd, dweight and dbias f32 (beside f64:
+// f64).
 //
 // Backward, with g = dy weight and n = (x - mean) rstd:
 //   dx       = rstd (g - mean(g) - n mean(g n))   overwritten, or added to dx when accumulate_dx

@@ -7,8 +7,8 @@
 // Pairs are (i, i + D/2), as in LLaMA checkpoints of Hugging Face:
 //   (u, v) -> (u cos a - v sin a, u sin a + v cos a), a = t theta^(-2i/D), t from first_position on
 // `inverse` turns by -a: the backward pass. Angles, sines and cosines are computed in f64 and
-// rounded once to f32 (beside f64: f64) on every backend; products and sums are in that type, and bf16
-// is rounded at the end. Error per element at most 4 eps (|u| + |v|), and that rounding.
+// rounded once to f32 (beside f64: f64) on every backend; products and sums are in that type, and
+// bf16 is rounded at the end. Error per element at most 4 eps (|u| + |v|), and that rounding.
 #pragma once
 
 #include "ops/context.h"

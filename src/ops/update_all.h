@@ -7,7 +7,7 @@
 //            prepare_update(), valid while the tensors stay where they are
 //   norm2    (1) f64: Σ grad² over all tensors, as sum_squares (order fixed per backend and shapes)
 //   scalars  (kUpdateScalars) f64, read when the work runs, so that a recorded step can be replayed:
-//            lr, 1 - beta1^step, 1 - beta2^step, loss
+//            lr, 1 - beta1^step, 1 - beta2^step, loss; the place behind them is not read
 //
 // adamw_all: grad_scale = clip > 0 and sqrt(norm2) > clip ? clip / sqrt(norm2) : 1, in f64; then per
 // tensor as adamw with lr · lr_scale. Where loss or norm2 is not finite nothing changes.
@@ -30,7 +30,8 @@ struct UpdateTensor {
   double weight_decay = 0.0;
 };
 
-enum UpdateScalar : int { kLr, kCorrection1, kCorrection2, kLoss, kUpdateScalars };
+// kNorm2 has a place among them so that loss and norm can be read together.
+enum UpdateScalar : int { kLr, kCorrection1, kCorrection2, kLoss, kNorm2, kUpdateScalars };
 
 struct PrepareUpdateArgs {
   std::span<const UpdateTensor> tensors;

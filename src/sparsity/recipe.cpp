@@ -209,4 +209,8 @@ std::optional<std::string_view> find_recipe(std::string_view name) {
 
 bool RecipeConfig::is_dense() const { return std::ranges::all_of(phase, &PhaseConfig::is_dense); }
 
+bool RecipeConfig::leaves_steps_alone() const {
+  return is_dense() && health.virtual_mask == "none" && !health.activations;
+}
+
 }  // namespace twill

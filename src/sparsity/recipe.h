@@ -149,6 +149,8 @@ struct RecipeConfig {
   void fields(FieldVisitor& visit);
 
   bool is_dense() const;
+  // Neither the recipe nor its watching touches a training step.
+  bool leaves_steps_alone() const;
 };
 
 // The length of a run, for phases that end at a fraction, a step or a token count.

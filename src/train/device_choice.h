@@ -8,9 +8,12 @@
 
 namespace twill {
 
+enum class Use { kTraining, kInference };
+
 // auto takes the GPU when there is one that this build can use, else the cpu; a GPU that has to be
-// passed by is a warning of one line. A device asked for by name is taken or refused.
-Context open_context(const RunConfig& config);
+// passed by is a warning of one line. A device asked for by name is taken or refused. On a GPU only
+// dense models are trained; any model runs there.
+Context open_context(const RunConfig& config, Use use = Use::kTraining);
 
 // Of activations and operands in training: bf16 where the backend stores it, unless asked otherwise.
 DType storage_type(const RunConfig& config, const Context& context);

@@ -26,6 +26,7 @@ DeviceStep::Batches& DeviceStep::batches_of(std::int64_t first_window) {
 void DeviceStep::prefetch(std::int64_t first_window) {
   Batches& batches = batches_of(first_window);
   if (batches.first_window == first_window) return;
+  batches.first_window = -1;  // until it is whole
   const std::int64_t windows = shape_.micro_batches * shape_.batch;
   auto* tokens = batches.tokens.view().as<std::int32_t>();
   auto* targets = batches.targets.view().as<std::int32_t>();
@@ -75,11 +76,10 @@ void DeviceStep::update(double lr, std::int64_t update_count) {
 }
 
 DeviceStep::Result DeviceStep::wait_for() {
-  double loss_sum = 0.0, norm2 = 0.0;
-  copy_out(context_, &loss_sum, optimizer_.loss_sum());
-  copy_out(context_, &norm2, optimizer_.norm2());
+  double done[2] = {};  // loss and squared norm
+  copy_out(context_, done, optimizer_.loss_and_norm2());
   const std::int64_t targets = shape_.micro_batches * shape_.batch * shape_.time;
-  return {.loss = loss_sum / static_cast<double>(targets), .grad_norm = std::sqrt(norm2)};
+  return {.loss = done[0] / static_cast<double>(targets), .grad_norm = std::sqrt(done[1])};
 }
 
 }  // namespace twill

@@ -10,7 +10,6 @@
 
 #include <cstdint>
 #include <memory>
-#include <vector>
 
 #include "data/mixed_windows.h"
 #include "models/decoder.h"

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/host_masters.h"
 
+#include <utility>
+
 #include "ops/transfer.h"
 
 namespace twill {

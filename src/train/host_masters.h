@@ -5,7 +5,6 @@
 #pragma once
 
 #include <deque>
-#include <vector>
 
 #include "nn/builder.h"
 #include "tensor/tensor.h"

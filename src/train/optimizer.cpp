@@ -68,10 +68,11 @@ void Optimizer::set_scalars(const Context& context, double lr, std::int64_t upda
 }
 
 void Optimizer::update_on_device(const Context& context) {
-  norm_all(context, {.tensors = tensors_, .table = table_, .norm2 = sum_, .partials = partials_});
+  const View norm2 = scalars_.slice(kNorm2, 1);
+  norm_all(context, {.tensors = tensors_, .table = table_, .norm2 = norm2, .partials = partials_});
   adamw_all(context, {.tensors = tensors_,
                       .table = table_,
-                      .norm2 = sum_,
+                      .norm2 = norm2,
                       .scalars = scalars_,
                       .beta1 = config_.beta1,
                       .beta2 = config_.beta2,

@@ -303,6 +303,9 @@ DescentProbe probe_descent(const DescentRequest& request) {
   const Corpus corpus =
       load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
                   static_cast<int>(config.threads));
+  // The probe reads and sets weights where they are: on the host, whatever trained them.
+  if (config.device != "reference") config.device = "cpu";
+  config.train.precision = "auto";
   const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   trainer.begin();

@@ -36,7 +36,7 @@ Builder::Options inference(const RunConfig& config, std::int64_t max_batch) {
 
 TrainedModel::TrainedModel(AnyModel model, std::int64_t max_batch)
     : any_(std::move(model)),
-      context_(open_context(config())),
+      context_(open_context(config(), Use::kInference)),
       tokenizer_(open_model_tokenizer(any_)),
       builder_(context_, inference(config(), max_batch)),
       model_(builder_, source().config()) {

@@ -45,9 +45,6 @@ void Trainer::begin() {
     masters.upload();
   }
   if (!optimizer_.is_on_device(context_)) return;
-  require(config_.recipe.is_dense() && config_.recipe.health.virtual_mask == "none",
-          "recipe = \"{}\": the {} backend trains dense models; use device=cpu",
-          config_.recipe.name, context_.kernels().name);
   optimizer_.prepare(context_);
   device_step_.emplace(context_, model_, optimizer_, stream_,
                        DeviceStep::Shape{.batch = config_.train.micro_batch,

@@ -62,6 +62,8 @@ RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
                          : read_run_config(request.config_file, request.overrides);
   if (wanted.data.hash.empty()) wanted.data.hash = saved.data.hash;
   require_same_tokenizer(saved, wanted, tokenizer, folder.path());
+  if (wanted.device == "auto") wanted.device = saved.device;
+  if (wanted.train.precision == "auto") wanted.train.precision = saved.train.precision;
   wanted = resolved(wanted, tokenizer_vocab);
   require_same_run(saved, wanted, folder.path());
   wanted.run = saved.run;
@@ -99,10 +101,14 @@ class Run {
         folder_ ? open_run_tokenizer(*folder_, config) : open_tokenizer(config.data.tokenizer);
     config = folder_ ? resumed_config(request, *folder_, *tokenizer_)
                      : resolved(config, tokenizer_->vocab_size());
+    context_.emplace(open_context(config));
+    // A run stays where it began: what auto has chosen is part of it.
+    if (config.device == "auto") config.device = context_->kernels().name;
+    if (config.train.precision == "auto")
+      config.train.precision = storage_type(config, *context_) == DType::kBf16 ? "bf16" : "f32";
     corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
                           static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
-    context_.emplace(open_context(config));
     trainer_.emplace(*context_, config, corpus_);
   }
 

@@ -80,7 +80,8 @@ TEST_F(SparsityCommand, TuneDecayTriesRemembersAndChooses) {
 TEST_F(SparsityCommand, TuneDecaySaysWhatIsWrong) {
   expect_error({"tune", "decay"}, "recipe dense has no masked decay to tune");
   expect_error({"tune", "decay", "recipe=s-ste"}, "no phase sets decay.on");
-  expect_error({"tune", "decay", "recipe=fst", "--steps", "2000"}, "train.steps = 1600");
+  expect_error({"tune", "decay", "recipe=fst", "device=cpu", "--steps", "2000"},
+               "train.steps = 1600");
   expect_error({"tune", "decay", "recipe=fst", "--lambdas", "-1"}, "--lambdas");
   expect_error({"tune", "decoy"}, "did you mean 'decay'?");
 }

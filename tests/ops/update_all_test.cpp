@@ -66,8 +66,8 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
                      opened);
   const Buffer norm2({-1}, DType::kF64, 0, opened);
   const Buffer partials(Values(kNormPartials), DType::kF64, 0, opened);
-  const Buffer scalars({1e-2, 1 - std::pow(0.9, 3), 1 - std::pow(0.95, 3), loss}, DType::kF64, 0,
-                       opened);
+  const Buffer scalars({1e-2, 1 - std::pow(0.9, 3), 1 - std::pow(0.95, 3), loss, 0.0}, DType::kF64,
+                       0, opened);
   const View table_view = table.view({update_table_bytes(count)});
   prepare_update(*opened, {.tensors = tensors, .table = table_view});
   norm_all(*opened, {.tensors = tensors,

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that come from elsewhere become runs and starting points of runs.
 #include "train/import_model.h"
+#include "ops/transfer.h"
 
 #include <algorithm>
 #include <atomic>
@@ -59,7 +60,7 @@ TEST_F(ImportModel, BecomesARun) {
   const auto logits = [&](TrainedModel& trained) {
     const ConstView view =
         trained.model().next_token_logits({.context = trained.context(), .time = 3}, ids);
-    return std::vector<float>(view.as<float>(), view.as<float>() + view.num_elements());
+    return host_floats(trained.context(), view);
   };
   const std::vector<float> expected = logits(*run);
   EXPECT_EQ(logits(*folder), expected);

@@ -3,9 +3,12 @@
 // something can be done about it, what.
 #include "backends/cuda/check.h"
 
+#include <string>
 #include <string_view>
 
-#include "base/require.h"
+#include <fmt/format.h>
+
+#include "twill/error.h"
 
 namespace twill::cuda {
 namespace {
@@ -18,7 +21,7 @@ std::string_view hint_for(cudaError_t error) {
              "nvidia-smi whether another process holds memory";
     case cudaErrorNoKernelImageForDevice:
       return "; this build holds no code for this GPU: configure with its architecture in "
-             "CMAKE_CUDA_ARCHITECTURES and build again";
+             "TWILL_CUDA_ARCHITECTURES and build again";
     case cudaErrorInsufficientDriver:
       return "; the driver is older than the CUDA runtime of this build: update the driver";
     default:
@@ -32,12 +35,17 @@ void cuda_failed(cudaError_t error, const char* call, const char* file, int line
   // Who catches this may go on (with a smaller batch, say): the next launch must not report the
   // error once more. One that broke the context stays.
   static_cast<void>(cudaGetLastError());
-  fail("CUDA failed: {} ({}){}\n  in {}\n  at {}:{}", cudaGetErrorString(error),
-       cudaGetErrorName(error), hint_for(error), call, file, line);
+  const std::string text =
+      fmt::format("CUDA failed: {} ({}){}; in {}, at {}:{}", cudaGetErrorString(error),
+                  cudaGetErrorName(error), hint_for(error), call, file, line);
+  // Memory is the caller's to ask less of; everything else is the device's.
+  if (error == cudaErrorMemoryAllocation) throw Error(text);
+  throw DeviceError(text);
 }
 
 void library_failed(const char* status, const char* call, const char* file, int line) {
-  fail("a CUDA library failed: {}\n  in {}\n  at {}:{}", status, call, file, line);
+  throw DeviceError(
+      fmt::format("a CUDA library failed: {}; in {}, at {}:{}", status, call, file, line));
 }
 
 }  // namespace twill::cuda

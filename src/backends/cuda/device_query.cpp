@@ -9,6 +9,8 @@
 
 #include <fmt/format.h>
 
+#include "backends/cuda/attention_cudnn.h"
+
 namespace twill::cuda {
 namespace {
 
@@ -71,7 +73,7 @@ DeviceReport find_device(int index, Device& device) {
 std::string describe() {
   Device device;
   const DeviceReport report = find_device(0, device);
-  return fmt::format("{}; cuBLASLt {}", report.text, cublasLtGetVersion());
+  return fmt::format("{}; cuBLASLt {}; {}", report.text, cublasLtGetVersion(), describe_cudnn());
 }
 
 }  // namespace twill::cuda
