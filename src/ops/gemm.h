@@ -20,6 +20,7 @@
 // Epilogue, for plain activations f (ops/activation.h), without accumulate:
 //   kActivation          before = the sum above, c = f(before); before (M, N) is written
 //   kActivationGradient  c = the sum above · f'(before); before (M, N) is read
+// before must not overlap a, b or c.
 // f may see the sum before or after its rounding to the type of c. A backend that does not fuse them
 // is given the product and the activation one after the other.
 #pragma once

@@ -2,11 +2,23 @@
 #include "train/device_step.h"
 
 #include <cmath>
+#include <exception>
 #include <span>
 
 #include "ops/transfer.h"
 
 namespace twill {
+namespace {
+
+void abandon_recording(const KernelTable& kernels, Queue& queue) {
+  try {
+    static_cast<void>(kernels.end_recording(queue));
+  } catch (const std::exception&) {
+    // The first error is the one to report.
+  }
+}
+
+}  // namespace
 
 DeviceStep::DeviceStep(const Context& context, Decoder& model, Optimizer& optimizer,
                        const MixedWindows& stream, Shape shape)
@@ -47,7 +59,13 @@ void DeviceStep::run(Piece& piece, const Work& work) {
   }
   if (!piece.recording) {
     kernels.begin_recording(context_.queue());
-    work();
+    try {
+      work();
+    } catch (...) {
+      // What follows must find a queue that runs again; the half recording is of no use.
+      abandon_recording(kernels, context_.queue());
+      throw;
+    }
     piece.recording = kernels.end_recording(context_.queue());
   }
   kernels.replay(*piece.recording, context_.queue());

@@ -4,7 +4,6 @@
 #include <chrono>
 #include <cmath>
 
-#include "base/require.h"
 #include "ops/transfer.h"
 #include "train/device_choice.h"
 #include "train/host_masters.h"

@@ -143,6 +143,13 @@ TEST_P(CrossEntropy, SurvivesOneDominantLogit) {
   }
 }
 
+// Rows of a length at which kernels change how they hold them.
+TEST_P(CrossEntropy, MatchesOracleOnLongRows) {
+  Random random;
+  for (const std::int64_t vocabulary : {8192, 12288, 24576, 32776, 50304})
+    EXPECT_TRUE(check_one(GetParam(), random_problem(random, 2, vocabulary))) << vocabulary;
+}
+
 TEST_P(CrossEntropy, IgnoresACommonOffset) {
   Random random;
   LossProblem problem = random_problem(random, 3, 65);

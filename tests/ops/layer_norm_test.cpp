@@ -196,6 +196,19 @@ class LayerNorm : public TableTest {};
 TEST_P(LayerNorm, ForwardMatchesOracle) { EXPECT_TRUE(check_layer_norm_forward(GetParam())); }
 TEST_P(LayerNorm, BackwardMatchesOracle) { EXPECT_TRUE(check_layer_norm_backward(GetParam())); }
 
+// Widths at which device kernels change how they hold a row; with enough rows for blocks that own
+// several.
+TEST_P(LayerNorm, MatchesOracleOnWideRows) {
+  Random random;
+  const bool on_device = GetParam().table->copy_in != nullptr;
+  for (const std::int64_t cols : {768, 1600, 2056, 4096, 8192, 8200}) {
+    const std::int64_t rows = on_device ? 300 : 2;
+    const ForwardProblem forward = random_forward(random, rows, cols, true);
+    EXPECT_TRUE(check_forward(GetParam(), forward)) << cols;
+    EXPECT_TRUE(check_backward(GetParam(), random_backward(random, forward, true))) << cols;
+  }
+}
+
 TEST_P(LayerNorm, MatchesOracleOnAwkwardData) {
   Random random;
   struct Data {

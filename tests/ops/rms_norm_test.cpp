@@ -156,6 +156,19 @@ class RmsNorm : public TableTest {};
 TEST_P(RmsNorm, ForwardMatchesOracle) { EXPECT_TRUE(check_rms_norm_forward(GetParam())); }
 TEST_P(RmsNorm, BackwardMatchesOracle) { EXPECT_TRUE(check_rms_norm_backward(GetParam())); }
 
+// Widths at which device kernels change how they hold a row; with enough rows for blocks that own
+// several.
+TEST_P(RmsNorm, MatchesOracleOnWideRows) {
+  Random random;
+  const bool on_device = GetParam().table->copy_in != nullptr;
+  for (const std::int64_t cols : {768, 1600, 2056, 4096, 8192, 8200}) {
+    const std::int64_t rows = on_device ? 300 : 2;
+    const ForwardProblem forward = random_forward(random, rows, cols);
+    EXPECT_TRUE(check_forward(GetParam(), forward)) << cols;
+    EXPECT_TRUE(check_backward(GetParam(), random_backward(random, forward))) << cols;
+  }
+}
+
 TEST_P(RmsNorm, MatchesOracleOnAwkwardData) {
   Random random;
   struct Data {

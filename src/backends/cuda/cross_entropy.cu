@@ -31,8 +31,7 @@ namespace {
 constexpr int kWide = 512;    // threads for a long row: two blocks with 64 registers each
 constexpr int kNarrow = 128;  // for V below kLongRow: eight blocks
 constexpr std::int64_t kLongRow = 8192;
-constexpr int kInFlight = 4;            // 16-byte loads of a thread: 64 KiB per multiprocessor
-constexpr int kPlainShared = 48 << 10;  // what a kernel gets without asking
+constexpr int kInFlight = 4;  // 16-byte loads of a thread: 64 KiB per multiprocessor
 
 template <class T>
 struct Problem {
@@ -272,11 +271,14 @@ template <class T, int kThreads>
 void launch(Problem<T> problem, std::int64_t rows, const Device& device, Queue& queue) {
   const auto kernel = cross_entropy_kernel<T, kThreads>;
   const std::int64_t row_bytes = 16 * (problem.vocabulary / kVec<T>);
-  problem.is_kept = problem.dlogits != nullptr && row_bytes <= shared_bytes(device);
+  const std::int64_t most = shared_bytes(device);
+  problem.is_kept = problem.dlogits != nullptr && row_bytes <= most;
   const int bytes = problem.is_kept ? static_cast<int>(row_bytes) : 0;
-  if (bytes > kPlainShared) {
-    TWILL_CUDA_CHECK(
-        cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, bytes));
+  // Without asking a kernel gets 48 KiB less what it declares itself; so it always asks, for the
+  // same amount.
+  if (bytes > 0) {
+    TWILL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
+                                          static_cast<int>(most)));
     TWILL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributePreferredSharedMemoryCarveout,
                                           cudaSharedmemCarveoutMaxShared));
   }

@@ -221,7 +221,7 @@ std::optional<Algorithm> Products::choose(const GemmArgs& args, const ProductKey
                                           CudaQueue& queue) {
   ProductCall call(args);
   if (const Algorithm* searched = plan_.searched(key)) {
-    if (*searched == kInTwoSteps) return std::nullopt;
+    if (*searched == kInTwoSteps && args.epilogue != GemmEpilogue::kNone) return std::nullopt;
     if (call.takes(handle_, *searched)) return *searched;
   }
   const bool is_large = flop_of(args) >= kLargeFlop;

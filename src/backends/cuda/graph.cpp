@@ -10,8 +10,9 @@ namespace {
 class Graph final : public Recording {
  public:
   explicit Graph(cudaGraph_t graph) {
-    TWILL_CUDA_CHECK(cudaGraphInstantiate(&executable_, graph, 0));
-    TWILL_CUDA_CHECK(cudaGraphDestroy(graph));
+    const cudaError_t error = cudaGraphInstantiate(&executable_, graph, 0);
+    static_cast<void>(cudaGraphDestroy(graph));
+    TWILL_CUDA_CHECK(error);
   }
   ~Graph() override { static_cast<void>(cudaGraphExecDestroy(executable_)); }
   Graph(const Graph&) = delete;
@@ -26,8 +27,8 @@ class Graph final : public Recording {
 }  // namespace
 
 void begin_recording(Queue& queue) {
-  cuda_queue(queue).set_recording(true);
   TWILL_CUDA_CHECK(cudaStreamBeginCapture(stream_of(queue), cudaStreamCaptureModeThreadLocal));
+  cuda_queue(queue).set_recording(true);
 }
 
 std::unique_ptr<Recording> end_recording(Queue& queue) {

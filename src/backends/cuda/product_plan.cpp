@@ -24,7 +24,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Counts changes of the key, of its numbers' meaning and of the rules for candidates.
-constexpr int kFormat = 3;
+constexpr int kFormat = 4;
 
 constexpr double kHopeless = 1.5;        // times the best so far: not worth further launches
 constexpr double kClearlyBetter = 0.99;  // times the first: beyond the noise of the best of five
