@@ -23,6 +23,7 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/attention_backward.cuh"
 #include "backends/cuda/device/attention_heads.cuh"
+#include "backends/cuda/device/reduce.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/queue.h"
 
@@ -58,7 +59,7 @@ struct Softmax {
                                                                     : kHidden;
         largest = fmaxf(largest, s[c]);
       }
-      largest = fmaxf(maximum[r], side_max(largest));
+      largest = fmaxf(maximum[r], warp_max<kSide>(largest));
       // A row that has seen nothing yet has no maximum: all its weights become exp(-inf) = 0.
       const float base = largest == kHidden ? 0.0f : largest;
       shrink[r] = expf(maximum[r] - base);
@@ -129,7 +130,7 @@ __global__ __launch_bounds__(kTileThreads,
 #pragma unroll
   for (int r = 0; r < kR; ++r) {
     const int row = tile_y() * kR + r;
-    const float sum = side_sum(softmax.sum[r]);
+    const float sum = warp_sum<kSide>(softmax.sum[r]);
     inverse[r] = 1.0f / sum;  // a sum of 0, every score -inf, makes the row NaN
     if (tile_x() == 0 && row < rows)
       heads.lse_result[heads.row_at(b, h, q + row)] =

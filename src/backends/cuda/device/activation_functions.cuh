@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The activations of ops/activation.h as functions of one f32: value(x), slope(x), or both at once
+// The activations of ops/activation.h as functions of one f32: value(x), or value and slope at once
 // from shared parts. Limits at both infinities are exact and NaN goes through.
 //
 // T is the type that the result is stored in. For f32, exp is good to one unit in the last place.
@@ -74,7 +74,6 @@ struct Swish {
     return sigmoid_product<T>(x, t, t * static_cast<float>(-Exponential<T>::kUnit), t);
   }
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
-  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
 };
 
 // x/2 (1 + tanh z) = x sigmoid(2z), 2z = A x + B x³.
@@ -92,7 +91,6 @@ struct GeluTanh {
     return sigmoid_product<T>(x, t, minus_a, t * da);
   }
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
-  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
 };
 
 // x Φ(x). With t = |x|, Φ(-t) = r(t) e^(-t²/2) where r is smooth, so that
@@ -127,7 +125,6 @@ struct Gelu {
     return {fmaf(-t * r, e, fmaxf(x, 0.0f)), x < 0.0f ? slope : 1.0f - slope};
   }
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
-  static __device__ __forceinline__ float slope(float x) { return both(x).slope; }
 };
 
 // max(x, 0)², exact but for the rounding of the square.

@@ -142,17 +142,4 @@ __device__ __forceinline__ void store_rows(T* to, std::int64_t stride, int rows,
   }
 }
 
-// Sum and maximum over the 16 threads that share their rows, known to all of them.
-__device__ __forceinline__ float side_sum(float x) {
-#pragma unroll
-  for (int lane = kSide / 2; lane > 0; lane /= 2) x += __shfl_xor_sync(0xffff'ffffu, x, lane);
-  return x;
-}
-__device__ __forceinline__ float side_max(float x) {
-#pragma unroll
-  for (int lane = kSide / 2; lane > 0; lane /= 2)
-    x = fmaxf(x, __shfl_xor_sync(0xffff'ffffu, x, lane));
-  return x;
-}
-
 }  // namespace twill::cuda

@@ -26,8 +26,4 @@ __device__ __forceinline__ uint4 random_bits(std::uint64_t seed, std::uint32_t p
                     static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
 }
 
-__device__ __forceinline__ float unit_float(std::uint32_t bits) {
-  return static_cast<float>(bits >> 8) * 0x1p-24f;
-}
-
 }  // namespace twill::cuda

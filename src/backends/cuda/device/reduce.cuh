@@ -6,16 +6,18 @@ namespace twill::cuda {
 
 inline constexpr int kWarp = 32;
 
-template <class T>
+// Over the whole warp, or over aligned groups of kLanes threads of it.
+template <int kLanes = kWarp, class T>
 __device__ __forceinline__ T warp_sum(T x) {
 #pragma unroll
-  for (int lane = kWarp / 2; lane > 0; lane /= 2) x += __shfl_xor_sync(0xffff'ffffu, x, lane);
+  for (int lane = kLanes / 2; lane > 0; lane /= 2) x += __shfl_xor_sync(0xffff'ffffu, x, lane);
   return x;
 }
 
+template <int kLanes = kWarp>
 __device__ __forceinline__ float warp_max(float x) {
 #pragma unroll
-  for (int lane = kWarp / 2; lane > 0; lane /= 2)
+  for (int lane = kLanes / 2; lane > 0; lane /= 2)
     x = fmaxf(x, __shfl_xor_sync(0xffff'ffffu, x, lane));
   return x;
 }
