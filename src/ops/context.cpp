@@ -13,7 +13,8 @@ Device find_device(const KernelTable& kernels, int num_threads, int index) {
                 .index = index};
   if (kernels.find_device == nullptr) return device;
   const DeviceReport report = kernels.find_device(index, device);
-  require(report.usable, "device {}:{}: {}", kernels.name, index, report.text);
+  require(report.usable, "device {}:{}: {}; take another one, or use device=cpu", kernels.name,
+          index, report.text);
   return device;
 }
 

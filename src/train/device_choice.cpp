@@ -62,7 +62,9 @@ Context open_context(const RunConfig& config, Use use) {
 DType storage_type(const RunConfig& config, const Context& context) {
   const bool stores_bf16 = context.kernels().stores_bf16;
   if (config.train.precision == "bf16")
-    require(stores_bf16, "train.precision = \"bf16\": the {} backend computes in f32",
+    require(stores_bf16,
+            "train.precision = \"bf16\": the {} backend computes in f32; leave the key out, or use "
+            "device=cuda",
             context.kernels().name);
   return stores_bf16 && config.train.precision != "f32" ? DType::kBf16 : DType::kF32;
 }

@@ -65,6 +65,14 @@ TEST_F(BadInput, OutOfRange) {
   expect_line(train({"recipe=fsst"}), "unknown recipe 'fsst'; did you mean 'fst'?");
 }
 
+TEST_F(BadInput, DeviceThatIsNotThere) {
+  expect_line(train({"train.precision=bf16"}), "leave the key out, or use device=cuda");
+  // Whether it is the build, the driver or the GPU that is missing.
+  expect_line(train({"device=cuda:7"}), "or use device=cpu");
+  expect_line(train({"device=cuda:7", "recipe=fst"}), "use device=cpu");
+  EXPECT_FALSE(has_runs());
+}
+
 TEST_F(BadInput, MoreMemoryThanThereIs) {
   const ProcessResult result = train({"model.width=65536", "model.layers=1000"});
   expect_line(result, "GiB are free; lower train.micro_batch");

@@ -25,7 +25,7 @@ std::string_view hint_for(cudaError_t error) {
     case cudaErrorInsufficientDriver:
       return "; the driver is older than the CUDA runtime of this build: update the driver";
     default:
-      return "";
+      return "; device=cpu does without the GPU";
   }
 }
 
@@ -45,7 +45,8 @@ void cuda_failed(cudaError_t error, const char* call, const char* file, int line
 
 void library_failed(const char* status, const char* call, const char* file, int line) {
   throw DeviceError(
-      fmt::format("a CUDA library failed: {}; in {}, at {}:{}", status, call, file, line));
+      fmt::format("a CUDA library failed: {}; in {}, at {}:{}; device=cpu does without it", status,
+                  call, file, line));
 }
 
 }  // namespace twill::cuda
