@@ -25,7 +25,8 @@ void validate(const LayerNormBackwardArgs& args) {
                       {{"mean", args.mean},
                        {"rstd", args.rstd},
                        {"dweight", args.dweight},
-                       {"dbias", args.dbias, true}});
+                       {"dbias", args.dbias, true},
+                       {"dx_sum", args.dx_sum, true}});
   const Shape rows{args.x.rows()}, cols{args.x.cols()};
   require(args.x.cols() > 0, "[layer_norm] the last axis of x must not be empty");
   require_shape("layer_norm", {"weight", args.weight}, cols);
@@ -35,6 +36,7 @@ void validate(const LayerNormBackwardArgs& args) {
   require_shape("layer_norm", {"dx", args.dx}, args.x.shape());
   require_shape("layer_norm", {"dweight", args.dweight}, cols);
   require_shape("layer_norm", {"dbias", args.dbias, true}, cols);
+  require_shape("layer_norm", {"dx_sum", args.dx_sum, true}, cols);
 }
 
 void layer_norm_forward(const Context& context, const LayerNormForwardArgs& args) {

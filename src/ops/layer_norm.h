@@ -11,14 +11,20 @@
 //
 // The variance is taken from the centred values (two passes), so a large common offset costs no
 // accuracy beyond the rounding of x - mean. Error: two-oracle rule (docs/numerics.md).
-// Types: x, y, dy, dx, weight and bias f32 or bf16; mean, rstd, dweight and dbias f32 (beside f64:
-// f64).
+// Types: x, y, dy, dx, weight and bias f32 or bf16; mean, rstd, dweight, dbias and dx_sum f32
+// (beside f64: f64).
 //
 // Backward, with g = dy weight and n = (x - mean) rstd:
-//   dx       = rstd (g - mean(g) - n mean(g n))   overwritten, or added to dx when accumulate_dx
-//   dweight += Σ_rows dy n,  dbias += Σ_rows dy   (added to what they held)
-// dx must not overlap x, and may be the same memory as dy only when accumulate_dx is false. Row
-// sums of dweight and dbias are taken in an order fixed per backend and shape. C = 0 is refused.
+//   dx      = rstd (g - mean(g) - n mean(g n))   overwritten, or added to dx when accumulate_dx
+//   dweight = Σ_rows dy n     (C)
+//   dbias   = Σ_rows dy       (C)  optional
+//   dx_sum  = Σ_rows of dx    (C)  optional
+// The three sums are overwritten, or added to what they held when accumulate. dx_sum is what
+// column_sum makes of the final dx, as stored and with what accumulate_dx added to: the gradient of
+// the bias of the layer that wrote x, without a pass of its own. Its error is at most
+// (rows + 1) eps Σ|terms|.
+// dx must not overlap x, and may be the same memory as dy only when accumulate_dx is false. Sums
+// over rows are taken in an order fixed per backend and shape. C = 0 is refused.
 #pragma once
 
 #include "ops/context.h"
@@ -45,7 +51,9 @@ struct LayerNormBackwardArgs {
   View dx;
   View dweight;
   View dbias = {};
+  View dx_sum = {};
   bool accumulate_dx = false;
+  bool accumulate = false;  // dweight, dbias and dx_sum
 };
 
 void validate(const LayerNormForwardArgs& args);

@@ -15,15 +15,16 @@ void validate(const RmsNormForwardArgs& args) {
 }
 
 void validate(const RmsNormBackwardArgs& args) {
-  require_float_types("rms_norm",
-                      {{"x", args.x}, {"weight", args.weight}, {"dy", args.dy}, {"dx", args.dx}},
-                      {{"rstd", args.rstd}, {"dweight", args.dweight}});
+  require_float_types(
+      "rms_norm", {{"x", args.x}, {"weight", args.weight}, {"dy", args.dy}, {"dx", args.dx}},
+      {{"rstd", args.rstd}, {"dweight", args.dweight}, {"dx_sum", args.dx_sum, true}});
   require(args.x.cols() > 0, "[rms_norm] the last axis of x must not be empty");
   require_shape("rms_norm", {"weight", args.weight}, {args.x.cols()});
   require_shape("rms_norm", {"rstd", args.rstd}, {args.x.rows()});
   require_shape("rms_norm", {"dy", args.dy}, args.x.shape());
   require_shape("rms_norm", {"dx", args.dx}, args.x.shape());
   require_shape("rms_norm", {"dweight", args.dweight}, {args.x.cols()});
+  require_shape("rms_norm", {"dx_sum", args.dx_sum, true}, {args.x.cols()});
 }
 
 void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args) {

@@ -8,11 +8,16 @@
 //   rstd    (rows)      kept for the backward pass
 //
 // Error: two-oracle rule (docs/numerics.md).
-// Types: x, y, dy, dx and weight f32 or bf16; rstd and dweight f32 (beside f64: f64).
+// Types: x, y, dy, dx and weight f32 or bf16; rstd, dweight and dx_sum f32 (beside f64: f64).
 //
 // Backward, with g = dy weight and n = x rstd:
-//   dx       = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx
-//   dweight += Σ_rows dy n              (added to what it held), order fixed per backend and shape
+//   dx      = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx
+//   dweight = Σ_rows dy n    (C)
+//   dx_sum  = Σ_rows of dx   (C)  optional
+// The two sums are overwritten, or added to what they held when accumulate; their order is fixed
+// per backend and shape. dx_sum is what column_sum makes of the final dx, as stored and with what
+// accumulate_dx added to: the gradient of the bias of the layer that wrote x, without a pass of its
+// own. Its error is at most (rows + 1) eps Σ|terms|.
 // dx must not overlap x, and may be the same memory as dy only when accumulate_dx is false. C = 0
 // is refused.
 #pragma once
@@ -37,7 +42,9 @@ struct RmsNormBackwardArgs {
   ConstView dy;
   View dx;
   View dweight;
+  View dx_sum = {};
   bool accumulate_dx = false;
+  bool accumulate = false;  // dweight and dx_sum
 };
 
 void validate(const RmsNormForwardArgs& args);

@@ -60,6 +60,18 @@ class ColumnSum : public TableTest {};
 
 TEST_P(ColumnSum, MatchesOracle) { EXPECT_TRUE(check_column_sum(GetParam())); }
 
+// Widths at which a device kernel takes rows several at a time, one at a time, and in two parts;
+// with enough rows that every block has several.
+TEST_P(ColumnSum, MatchesOracleOnWideRows) {
+  Random random;
+  const std::int64_t rows = GetParam().table->copy_in != nullptr ? 3000 : 20;
+  for (const std::int64_t cols : {1600, 4800, 6400, 8200}) {
+    const ColumnSumProblem problem{rows, cols, true, random.normal(rows * cols),
+                                   random.normal(cols)};
+    EXPECT_TRUE(judge(GetParam(), problem, problem.model())) << cols << " columns";
+  }
+}
+
 TEST_P(ColumnSum, OfNoRowsIsZero) {
   const ColumnSumProblem problem{0, 3, false, {}, rubbish(3)};
   EXPECT_EQ(problem.run(GetParam())[0].values, (Values{0, 0, 0}));

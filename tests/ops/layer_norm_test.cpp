@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/layer_norm.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/checks.h"
+#include "ops/norm_sums.h"
 #include "support/expect_error.h"
 #include "support/finite_difference.h"
 #include "support/judge.h"
@@ -63,15 +65,29 @@ struct BackwardProblem {
   std::int64_t rows, cols;
   Values x, weight, mean, rstd, dy;
   Values dx, dweight, dbias;  // what they held; dbias empty: absent
+  Values dx_sum = {};         // likewise
   bool accumulate_dx = false;
+  bool accumulate = false;
   bool in_place = false;  // dx is the memory of dy
 
+  void hold(double value) {
+    for (Values* sums : {&dweight, &dbias, &dx_sum}) std::ranges::fill(*sums, value);
+  }
+
+  // Without dx_sum, which is judged by the dx beside it: two oracles know nothing of its rounding.
   Outputs run(const Setup& setup) const {
+    Outputs outputs = run_all(setup);
+    outputs.pop_back();
+    return outputs;
+  }
+
+  Outputs run_all(const Setup& setup) const {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
     const Buffer mean_in = setup.wide(mean), rstd_in = setup.wide(rstd);
     const Buffer dy_in = setup.buffer(dy), own_dx = setup.buffer(dx);
     const Buffer dweight_out = setup.wide(dweight), dbias_out = setup.wide(dbias);
+    const Buffer dx_sum_out = setup.wide(dx_sum);
     const Buffer& dx_out = in_place ? dy_in : own_dx;
     layer_norm_backward(*setup.context(), {.x = x_in.view(shape),
                                            .weight = weight_in.view({cols}),
@@ -81,17 +97,20 @@ struct BackwardProblem {
                                            .dx = dx_out.view(shape),
                                            .dweight = dweight_out.view({cols}),
                                            .dbias = optional_view(dbias_out, {cols}),
-                                           .accumulate_dx = accumulate_dx});
+                                           .dx_sum = optional_view(dx_sum_out, {cols}),
+                                           .accumulate_dx = accumulate_dx,
+                                           .accumulate = accumulate});
     return {{"dx", dx_out.values(), dx_out.dtype()},
             {"dweight", dweight_out.values()},
-            {"dbias", dbias_out.values()}};
+            {"dbias", dbias_out.values()},
+            {"dx_sum", dx_sum_out.values()}};
   }
 
   template <class N>
   Naive<N> naive() const {
     std::vector<N> out_dx, out_dweight, out_dbias;
-    for (const double v : dweight) out_dweight.push_back(N(v));
-    for (const double v : dbias) out_dbias.push_back(N(v));
+    for (const double v : dweight) out_dweight.push_back(N(accumulate ? v : 0.0));
+    for (const double v : dbias) out_dbias.push_back(N(accumulate ? v : 0.0));
     const N count = N(static_cast<double>(cols));
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto n = [&](std::int64_t c) {
@@ -140,7 +159,9 @@ BackwardProblem random_backward(Random& random, const ForwardProblem& forward, b
           .dy = random.normal(rows * cols),
           .dx = random.normal(rows * cols),
           .dweight = random.normal(cols),
-          .dbias = bias ? random.normal(cols) : Values()};
+          .dbias = bias ? random.normal(cols) : Values(),
+          .dx_sum = random.normal(cols),
+          .accumulate = true};
 }
 
 testing::AssertionResult check_forward(const Setup& setup, const ForwardProblem& problem) {
@@ -148,9 +169,11 @@ testing::AssertionResult check_forward(const Setup& setup, const ForwardProblem&
 }
 
 testing::AssertionResult check_backward(const Setup& setup, const BackwardProblem& problem) {
-  return judge(setup, problem, kRule)
-         << fmt::format(" for x ({}, {}), accumulate {}, in place {}", problem.rows, problem.cols,
-                        problem.accumulate_dx, problem.in_place);
+  auto result = judge(setup, problem, kRule);
+  if (result) result = check_dx_sum(setup, problem);
+  return result << fmt::format(" for x ({}, {}), accumulate {} (dx) {} (sums), in place {}",
+                               problem.rows, problem.cols, problem.accumulate_dx,
+                               problem.accumulate, problem.in_place);
 }
 
 }  // namespace
@@ -182,7 +205,12 @@ testing::AssertionResult check_layer_norm_backward(const Setup& setup) {
         BackwardProblem problem = random_backward(random, forward, mode != 0);
         problem.accumulate_dx = mode == 1;
         problem.in_place = mode == 2;
-        if (auto result = check_backward(setup, problem); !result) return result;
+        for (const bool accumulate : {true, false}) {
+          if ((rows == 0 || cols == 1) && !accumulate) continue;  // zeros, tested by hand
+          problem.accumulate = accumulate;
+          if (auto result = check_backward(setup, problem); !result) return result;
+          problem.dx_sum.clear();  // absent the second time
+        }
       }
     }
   }
@@ -220,6 +248,32 @@ TEST_P(LayerNorm, MatchesOracleOnAwkwardData) {
     EXPECT_TRUE(check_forward(GetParam(), forward)) << spread << " around " << offset;
     EXPECT_TRUE(check_backward(GetParam(), random_backward(random, forward, true)))
         << spread << " around " << offset;
+  }
+}
+
+// Rows enough for several per team of warps; 67 columns take the other path of device kernels.
+TEST_P(LayerNorm, OverwritesSumsOrAddsToThem) {
+  Random random;
+  for (const std::int64_t cols : {67, 768}) {
+    BackwardProblem problem = random_backward(random, random_forward(random, 65, cols, true), true);
+    for (const bool accumulate_dx : {false, true}) {
+      problem.accumulate_dx = accumulate_dx;
+      EXPECT_TRUE(expect_overwrites(GetParam(), problem)) << cols << " columns";
+    }
+    problem.accumulate = false;
+    EXPECT_TRUE(check_dx_sum(GetParam(), problem)) << cols << " columns";
+  }
+  EXPECT_TRUE(expect_no_rows_are_zero(
+      GetParam(), random_backward(random, random_forward(random, 0, 9, true), true)));
+}
+
+TEST_P(LayerNorm, SumsDxLikeColumnSum) {
+  if (GetParam().table->copy_in != nullptr) GTEST_SKIP() << "devices have orders of their own";
+  Random random;
+  BackwardProblem problem = random_backward(random, random_forward(random, 65, 130, true), true);
+  for (const bool accumulate : {false, true}) {
+    problem.accumulate = accumulate;
+    EXPECT_TRUE(expect_bits_of_column_sum(GetParam(), problem));
   }
 }
 
@@ -281,7 +335,7 @@ TEST_F(LayerNormReference, GradientMatchesFiniteDifferences) {
 TEST_F(LayerNormReference, AddsToWhatGradientsHeld) {
   Random random;
   BackwardProblem problem = random_backward(random, random_forward(random, 2, 5, true), true);
-  problem.accumulate_dx = true;
+  problem.accumulate_dx = problem.accumulate = true;
   const Outputs added = problem.run(oracle());
   const Values dx = problem.dx, dweight = problem.dweight, dbias = problem.dbias;
   problem.dx.assign(dx.size(), 0.0);
@@ -362,6 +416,9 @@ TEST(LayerNormErrors, NameTheOperand) {
   expect_refused(
       backward, [&](auto& args) { args.dweight = rows; },
       "[layer_norm] dweight must have shape (3), got (2)");
+  expect_refused(
+      backward, [&](auto& args) { args.dx_sum = rows; },
+      "[layer_norm] dx_sum must have shape (3), got (2)");
   expect_refused(
       backward, [&](auto& args) { args.dbias = rows; },
       "[layer_norm] dbias must have shape (3), got (2)");

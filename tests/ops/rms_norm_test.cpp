@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/rms_norm.h"
 
+#include <algorithm>
 #include <cmath>
 #include <limits>
 
 #include "ops/checks.h"
+#include "ops/norm_sums.h"
 #include "support/expect_error.h"
 #include "support/finite_difference.h"
 #include "support/judge.h"
@@ -49,14 +51,28 @@ struct BackwardProblem {
   std::int64_t rows, cols;
   Values x, weight, rstd, dy;
   Values dx, dweight;  // what they held
+  Values dx_sum = {};  // likewise; empty: absent
   bool accumulate_dx = false;
+  bool accumulate = false;
   bool in_place = false;  // dx is the memory of dy
 
+  void hold(double value) {
+    for (Values* sums : {&dweight, &dx_sum}) std::ranges::fill(*sums, value);
+  }
+
+  // Without dx_sum, which is judged by the dx beside it: two oracles know nothing of its rounding.
   Outputs run(const Setup& setup) const {
+    Outputs outputs = run_all(setup);
+    outputs.pop_back();
+    return outputs;
+  }
+
+  Outputs run_all(const Setup& setup) const {
     const Shape shape{rows, cols};
     const Buffer x_in = setup.buffer(x), weight_in = setup.buffer(weight);
     const Buffer rstd_in = setup.wide(rstd), dy_in = setup.buffer(dy);
     const Buffer own_dx = setup.buffer(dx), dweight_out = setup.wide(dweight);
+    const Buffer dx_sum_out = setup.wide(dx_sum);
     const Buffer& dx_out = in_place ? dy_in : own_dx;
     rms_norm_backward(*setup.context(), {.x = x_in.view(shape),
                                          .weight = weight_in.view({cols}),
@@ -64,14 +80,18 @@ struct BackwardProblem {
                                          .dy = dy_in.view(shape),
                                          .dx = dx_out.view(shape),
                                          .dweight = dweight_out.view({cols}),
-                                         .accumulate_dx = accumulate_dx});
-    return {{"dx", dx_out.values(), dx_out.dtype()}, {"dweight", dweight_out.values()}};
+                                         .dx_sum = optional_view(dx_sum_out, {cols}),
+                                         .accumulate_dx = accumulate_dx,
+                                         .accumulate = accumulate});
+    return {{"dx", dx_out.values(), dx_out.dtype()},
+            {"dweight", dweight_out.values()},
+            {"dx_sum", dx_sum_out.values()}};
   }
 
   template <class N>
   Naive<N> naive() const {
     std::vector<N> out_dx, out_dweight;
-    for (const double v : dweight) out_dweight.push_back(N(v));
+    for (const double v : dweight) out_dweight.push_back(N(accumulate ? v : 0.0));
     for (std::int64_t r = 0; r < rows; ++r) {
       const auto n = [&](std::int64_t c) { return N(x[r * cols + c]) * N(rstd[r]); };
       const auto g = [&](std::int64_t c) { return N(dy[r * cols + c]) * N(weight[c]); };
@@ -106,7 +126,9 @@ BackwardProblem random_backward(Random& random, const ForwardProblem& forward) {
           .rstd = forward.run(exact_oracle())[1].values,
           .dy = random.normal(rows * cols),
           .dx = random.normal(rows * cols),
-          .dweight = random.normal(cols)};
+          .dweight = random.normal(cols),
+          .dx_sum = random.normal(cols),
+          .accumulate = true};
 }
 
 testing::AssertionResult check_forward(const Setup& setup, const ForwardProblem& problem) {
@@ -114,9 +136,11 @@ testing::AssertionResult check_forward(const Setup& setup, const ForwardProblem&
 }
 
 testing::AssertionResult check_backward(const Setup& setup, const BackwardProblem& problem) {
-  return judge(setup, problem, kRule)
-         << fmt::format(" for x ({}, {}), accumulate {}, in place {}", problem.rows, problem.cols,
-                        problem.accumulate_dx, problem.in_place);
+  auto result = judge(setup, problem, kRule);
+  if (result) result = check_dx_sum(setup, problem);
+  return result << fmt::format(" for x ({}, {}), accumulate {} (dx) {} (sums), in place {}",
+                               problem.rows, problem.cols, problem.accumulate_dx,
+                               problem.accumulate, problem.in_place);
 }
 
 }  // namespace
@@ -142,7 +166,12 @@ testing::AssertionResult check_rms_norm_backward(const Setup& setup) {
         BackwardProblem problem = random_backward(random, random_forward(random, rows, cols));
         problem.accumulate_dx = mode == 1;
         problem.in_place = mode == 2;
-        if (auto result = check_backward(setup, problem); !result) return result;
+        for (const bool accumulate : {true, false}) {
+          if (rows == 0 && !accumulate) continue;  // zeros, tested by hand
+          problem.accumulate = accumulate;
+          if (auto result = check_backward(setup, problem); !result) return result;
+          problem.dx_sum.clear();  // absent the second time
+        }
       }
     }
   }
@@ -179,6 +208,32 @@ TEST_P(RmsNorm, MatchesOracleOnAwkwardData) {
     EXPECT_TRUE(check_forward(GetParam(), forward)) << spread << " around " << offset;
     EXPECT_TRUE(check_backward(GetParam(), random_backward(random, forward)))
         << spread << " around " << offset;
+  }
+}
+
+// Rows enough for several per team of warps; 67 columns take the other path of device kernels.
+TEST_P(RmsNorm, OverwritesSumsOrAddsToThem) {
+  Random random;
+  for (const std::int64_t cols : {67, 768}) {
+    BackwardProblem problem = random_backward(random, random_forward(random, 65, cols));
+    for (const bool accumulate_dx : {false, true}) {
+      problem.accumulate_dx = accumulate_dx;
+      EXPECT_TRUE(expect_overwrites(GetParam(), problem)) << cols << " columns";
+    }
+    problem.accumulate = false;
+    EXPECT_TRUE(check_dx_sum(GetParam(), problem)) << cols << " columns";
+  }
+  EXPECT_TRUE(
+      expect_no_rows_are_zero(GetParam(), random_backward(random, random_forward(random, 0, 9))));
+}
+
+TEST_P(RmsNorm, SumsDxLikeColumnSum) {
+  if (GetParam().table->copy_in != nullptr) GTEST_SKIP() << "devices have orders of their own";
+  Random random;
+  BackwardProblem problem = random_backward(random, random_forward(random, 65, 130));
+  for (const bool accumulate : {false, true}) {
+    problem.accumulate = accumulate;
+    EXPECT_TRUE(expect_bits_of_column_sum(GetParam(), problem));
   }
 }
 
@@ -276,6 +331,9 @@ TEST(RmsNormErrors, NameTheOperand) {
   expect_refused(
       backward, [&](auto& args) { args.dweight = rows; },
       "[rms_norm] dweight must have shape (3), got (2)");
+  expect_refused(
+      backward, [&](auto& args) { args.dx_sum = rows; },
+      "[rms_norm] dx_sum must have shape (3), got (2)");
 }
 
 }  // namespace

@@ -7,10 +7,13 @@
 // comes from the last-level cache at usual sizes.
 #include "ops/layer_norm.h"
 
+#include <algorithm>
+
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/norm_simd.h"
 #include "backends/cpu/operand.h"
 #include "backends/cpu/queue.h"
+#include "ops/column_sum.h"
 
 namespace twill::cpu {
 namespace {
@@ -33,7 +36,7 @@ void layer_norm_forward(const LayerNormForwardArgs& args, const Device&, Queue& 
              [&](std::int64_t begin, std::int64_t end) { layer_norm_rows(norm, begin, end); });
 }
 
-void layer_norm_backward(const LayerNormBackwardArgs& args, const Device&, Queue& queue) {
+void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue) {
   const NormBackward norm{.x = data_of(args.x),
                           .weight = data_of(args.weight),
                           .mean = data_of(args.mean),
@@ -45,10 +48,17 @@ void layer_norm_backward(const LayerNormBackwardArgs& args, const Device&, Queue
                           .rows = args.x.rows(),
                           .cols = args.x.cols(),
                           .accumulate_dx = args.accumulate_dx};
-  run_pieces(queue, norm.cols, kStrip,
-             [&](std::int64_t begin, std::int64_t end) { norm_dweight_columns(norm, begin, end); });
+  run_pieces(queue, norm.cols, kStrip, [&](std::int64_t begin, std::int64_t end) {
+    if (!args.accumulate) {
+      std::fill(norm.dweight + begin, norm.dweight + end, 0.0f);
+      if (norm.dbias != nullptr) std::fill(norm.dbias + begin, norm.dbias + end, 0.0f);
+    }
+    norm_dweight_columns(norm, begin, end);
+  });
   run_pieces(queue, norm.rows, rows_per_task(kPiece, norm.cols),
              [&](std::int64_t begin, std::int64_t end) { layer_norm_dx_rows(norm, begin, end); });
+  if (args.dx_sum)
+    column_sum({.x = args.dx, .sum = args.dx_sum, .accumulate = args.accumulate}, device, queue);
 }
 
 }  // namespace twill::cpu

@@ -6,10 +6,13 @@
 // alone.
 #include "ops/rms_norm.h"
 
+#include <algorithm>
+
 #include "backends/cpu/kernels.h"
 #include "backends/cpu/norm_simd.h"
 #include "backends/cpu/operand.h"
 #include "backends/cpu/queue.h"
+#include "ops/column_sum.h"
 
 namespace twill::cpu {
 namespace {
@@ -32,7 +35,7 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const Device&, Queue& queu
              [&](std::int64_t begin, std::int64_t end) { rms_norm_rows(norm, begin, end); });
 }
 
-void rms_norm_backward(const RmsNormBackwardArgs& args, const Device&, Queue& queue) {
+void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue) {
   const NormBackward norm{.x = data_of(args.x),
                           .weight = data_of(args.weight),
                           .mean = nullptr,
@@ -44,10 +47,14 @@ void rms_norm_backward(const RmsNormBackwardArgs& args, const Device&, Queue& qu
                           .rows = args.x.rows(),
                           .cols = args.x.cols(),
                           .accumulate_dx = args.accumulate_dx};
-  run_pieces(queue, norm.cols, kStrip,
-             [&](std::int64_t begin, std::int64_t end) { norm_dweight_columns(norm, begin, end); });
+  run_pieces(queue, norm.cols, kStrip, [&](std::int64_t begin, std::int64_t end) {
+    if (!args.accumulate) std::fill(norm.dweight + begin, norm.dweight + end, 0.0f);
+    norm_dweight_columns(norm, begin, end);
+  });
   run_pieces(queue, norm.rows, rows_per_task(kPiece, norm.cols),
              [&](std::int64_t begin, std::int64_t end) { rms_norm_dx_rows(norm, begin, end); });
+  if (args.dx_sum)
+    column_sum({.x = args.dx, .sum = args.dx_sum, .accumulate = args.accumulate}, device, queue);
 }
 
 }  // namespace twill::cpu

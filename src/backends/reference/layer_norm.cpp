@@ -5,6 +5,7 @@
 
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "ops/column_sum.h"
 
 namespace twill::reference {
 namespace {
@@ -68,8 +69,8 @@ void backward_parameters(const LayerNormBackwardArgs& args) {
   const std::int64_t C = args.x.cols();
   T* dbias = data_or_null<T>(args.dbias);
   for (std::int64_t c = 0; c < C; ++c) {
-    double dweight_sum = args.dweight.as<T>()[c];
-    double dbias_sum = dbias != nullptr ? dbias[c] : T{0};
+    double dweight_sum = args.accumulate ? args.dweight.as<T>()[c] : T{0};
+    double dbias_sum = args.accumulate && dbias != nullptr ? dbias[c] : T{0};
     for (std::int64_t r = 0; r < args.x.rows(); ++r) {
       const double mean = args.mean.as<T>()[r], rstd = args.rstd.as<T>()[r];
       const double dy = args.dy.as<T>()[r * C + c];
@@ -87,11 +88,13 @@ void layer_norm_forward(const LayerNormForwardArgs& args, const Device&, Queue&)
   with_element_type(args.weight.dtype(), [&]<class T>(T) { forward<T>(args); });
 }
 
-void layer_norm_backward(const LayerNormBackwardArgs& args, const Device&, Queue&) {
+void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue) {
   with_element_type(args.weight.dtype(), [&]<class T>(T) {
     backward_parameters<T>(args);
-    backward_dx<T>(args);  // last: dx may be the memory of dy
+    backward_dx<T>(args);  // behind: dx may be the memory of dy
   });
+  if (args.dx_sum)
+    column_sum({.x = args.dx, .sum = args.dx_sum, .accumulate = args.accumulate}, device, queue);
 }
 
 }  // namespace twill::reference

@@ -5,6 +5,7 @@
 
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "ops/column_sum.h"
 
 namespace twill::reference {
 namespace {
@@ -48,7 +49,7 @@ template <class T>
 void backward_weight(const RmsNormBackwardArgs& args) {
   const std::int64_t C = args.x.cols();
   for (std::int64_t c = 0; c < C; ++c) {
-    double sum = args.dweight.as<T>()[c];
+    double sum = args.accumulate ? args.dweight.as<T>()[c] : T{0};
     for (std::int64_t r = 0; r < args.x.rows(); ++r) {
       const double rstd = args.rstd.as<T>()[r];
       sum += double{args.dy.as<T>()[r * C + c]} * args.x.as<T>()[r * C + c] * rstd;
@@ -63,11 +64,13 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const Device&, Queue&) {
   with_element_type(args.weight.dtype(), [&]<class T>(T) { forward<T>(args); });
 }
 
-void rms_norm_backward(const RmsNormBackwardArgs& args, const Device&, Queue&) {
+void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue) {
   with_element_type(args.weight.dtype(), [&]<class T>(T) {
     backward_weight<T>(args);
-    backward_dx<T>(args);  // last: dx may be the memory of dy
+    backward_dx<T>(args);  // behind: dx may be the memory of dy
   });
+  if (args.dx_sum)
+    column_sum({.x = args.dx, .sum = args.dx_sum, .accumulate = args.accumulate}, device, queue);
 }
 
 }  // namespace twill::reference

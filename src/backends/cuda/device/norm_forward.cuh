@@ -1,14 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// Forward pass of layer norm (kCentred) and RMS norm, one row at a time:
+// Forward pass of layer norm (kCentred) and RMS norm. As many blocks as an SM holds stay to the
+// end, and take their rows one at a time:
 //
 //   register path: a row is read once, 16 bytes an access, and stays in the registers of a warp (up
 //     to 256 pieces: 2048 bf16) or of a block of 256 threads (up to 2048 pieces). Mean, variance of
-//     the centred values and result come from there. Weight and bias come from L1.
+//     the centred values and result come from there. Weight and bias come from L1. The next row is
+//     on its way meanwhile.
 //   strided path: any row length and alignment; a block reads its row element by element, once per
 //     pass, the second and third time from L1 or L2.
 //
-// Bound by memory: x in, y out, 4 bytes per element of bf16. At 1600 columns a warp has 3200 bytes
-// in flight and 32 warps fit an SM: 100 KB, where bandwidth times latency asks for about 12.
+// Bound by memory: x in, y out, 4 bytes per element of bf16. At 1600 columns each of 16 warps of an
+// SM has 3200 bytes in flight at all times: 51 KB, where bandwidth times latency asks for 16 of
+// reading. A row costs a warp some 800 instructions, half of what an SM issues in the time of its
+// bytes.
 #pragma once
 
 #include <cstdint>
@@ -32,10 +36,17 @@ struct NormForward {
 
 inline constexpr int kNormThreads = 256;  // of the strided paths, and of a block that shares a row
 
-// Four warps, a row each: small blocks free their registers early. 1024 threads on an SM allow each
-// 64 registers, half of them for a row of eight pieces.
+// Four warps, a row each.
 template <int kTeam>
 inline constexpr int kForwardThreads = kTeam == kWarp ? 4 * kWarp : kTeam;
+// Threads of an SM. Two rows of seven pieces are 56 registers of 128, two of three 24 of 64.
+template <int kTeam, int kPacks>
+inline constexpr int kForwardResident = kPacks <= (kTeam == kWarp ? 3 : 4) ? 1024
+                                        : kPacks == 4                      ? 768
+                                        : kPacks<8 || kTeam> kWarp         ? 512
+                                                                           : 384;
+template <int kTeam, int kPacks>
+inline constexpr int kForwardBlocks = kForwardResident<kTeam, kPacks> / kForwardThreads<kTeam>;
 
 template <class T>
 __device__ __forceinline__ void keep_statistics(const NormForward<T>& a, std::int64_t row,
@@ -44,10 +55,10 @@ __device__ __forceinline__ void keep_statistics(const NormForward<T>& a, std::in
   a.rstd[row] = rstd;
 }
 
-template <class T, bool kCentred, int kTeam, int kPacks>
+template <class T, bool kCentred, int kTeam, int kPacks, int kSure>
 __global__ __launch_bounds__(
     kForwardThreads<kTeam>,
-    1024 / kForwardThreads<kTeam>) void norm_forward_kernel(NormForward<T> a) {
+    kForwardBlocks<kTeam, kPacks>) void norm_forward_kernel(NormForward<T> a) {
   constexpr int kN = kVec<T>, kTeams = kForwardThreads<kTeam> / kTeam;
   const int C = static_cast<int>(a.C);
   const int team = static_cast<int>(threadIdx.x) / kTeam;
@@ -56,9 +67,11 @@ __global__ __launch_bounds__(
   const float length = static_cast<float>(C);
 
   const std::int64_t stride = std::int64_t{gridDim.x} * kTeams;
-  for (std::int64_t row = std::int64_t{blockIdx.x} * kTeams + team; row < a.rows; row += stride) {
-    HeldRow<T, kTeam, kPacks> held;
-    held.load(a.x + row * C + mine, left);
+  std::int64_t row = std::int64_t{blockIdx.x} * kTeams + team;
+  HeldRow<T, kTeam, kPacks, kSure> held, next;
+  if (row < a.rows) held.load(a.x + row * C + mine, left);
+  for (; row < a.rows; row += stride) {
+    if (row + stride < a.rows) next.load(a.x + (row + stride) * C + mine, left);
 
     float mean = 0.0f;
     if constexpr (kCentred) {
@@ -85,9 +98,10 @@ __global__ __launch_bounds__(
       unpack<T>(bias_bits, bias);
 #pragma unroll
       for (int i = 0; i < kN; ++i) out[i] = (x[i] - mean) * rstd * weight[i] + bias[i];
-      store<kN>(y + offset, out);
+      store16(y + offset, pack<T>(out));
     });
     if (member == 0) keep_statistics(a, row, mean, rstd);
+    held = next;
   }
 }
 

@@ -34,18 +34,42 @@ __device__ __forceinline__ void unpack(const uint4& bits, float (&to)[kVec<T>]) 
   }
 }
 
+// Makes the compiler unpack where it is asked to: hoisted out of a loop, the values would take
+// twice the registers.
+__device__ __forceinline__ void keep_packed(uint4& bits) {
+  asm volatile("" : "+r"(bits.x), "+r"(bits.y), "+r"(bits.z), "+r"(bits.w));
+}
+
+// The values as they are stored: rounded to T.
+template <class T>
+__device__ __forceinline__ uint4 pack(const float (&from)[kVec<T>]) {
+  constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  return make_uint4(word_at<T>(from, 0), word_at<T>(from, kPerWord), word_at<T>(from, 2 * kPerWord),
+                    word_at<T>(from, 3 * kPerWord));
+}
+
+template <class T>
+__device__ __forceinline__ void store16(T* to, const uint4& bits) {
+  *reinterpret_cast<uint4*>(to) = bits;
+}
+
 // What one thread of a team of kTeam holds of a row: pieces 0, kTeam, 2 kTeam, … from its first on,
-// as far as there are `left` pieces. Offsets are known at compile time and cost no instruction.
-template <class T, int kTeam, int kPacks>
+// as far as there are `left` pieces; kSure of them are there without a question. Offsets are known
+// at compile time and cost no instruction.
+template <class T, int kTeam, int kPacks, int kSure>
 struct HeldRow {
   static constexpr int kStep = kTeam * kVec<T>;
 
   uint4 bits[kPacks];
 
+  static __device__ __forceinline__ bool has(int p, int left) {
+    return p < kSure || p * kTeam < left;
+  }
+
   __device__ __forceinline__ void load(const T* from, int left) {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p)
-      if (p * kTeam < left) bits[p] = load16_constant(from + p * kStep);
+      if (has(p, left)) bits[p] = load16_constant(from + p * kStep);
   }
 
   // body(offset from the thread's first value, values) for every piece held.
@@ -53,7 +77,7 @@ struct HeldRow {
   __device__ __forceinline__ void for_each_pack(int left, const Body& body) const {
 #pragma unroll
     for (int p = 0; p < kPacks; ++p) {
-      if (p * kTeam < left) {
+      if (has(p, left)) {
         float values[kVec<T>];
         unpack<T>(bits[p], values);
         body(p * kStep, values);
@@ -72,27 +96,9 @@ __device__ __forceinline__ float team_sum(float x) {
   }
 }
 
-// kCount sums over a block of any number of warps, with one barrier: calls alternate between two
-// halves of the shared memory, so whoever writes a half knows that its last readers are through the
-// barrier of the call in between. `half` is 0, 1, 0, 1, ….
-template <int kCount, int kMaxThreads>
-__device__ __forceinline__ void block_sums(float (&sums)[kCount], int half) {
-  alignas(16) __shared__ float partial[2][kMaxThreads / kWarp][kCount];
-  const int warp = static_cast<int>(threadIdx.x) / kWarp;
-  const int warps = static_cast<int>(blockDim.x) / kWarp;
-#pragma unroll
-  for (float& sum : sums) sum = warp_sum(sum);
-  if (threadIdx.x % kWarp == 0) {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) partial[half][warp][k] = sums[k];
-  }
-  __syncthreads();
-#pragma unroll
-  for (float& sum : sums) sum = 0.0f;
-  for (int w = 0; w < warps; ++w) {
-#pragma unroll
-    for (int k = 0; k < kCount; ++k) sums[k] += partial[half][w][k];
-  }
+// A barrier of some warps of the block: `threads` is a multiple of 32, id 0 that of __syncthreads.
+__device__ __forceinline__ void sync_threads(int id, int threads) {
+  asm volatile("bar.sync %0, %1;" ::"r"(id), "r"(threads) : "memory");
 }
 
 }  // namespace twill::cuda

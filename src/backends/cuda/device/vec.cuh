@@ -36,12 +36,42 @@ __device__ __forceinline__ void load(const T* from, float (&to)[N]) {
   for (int i = 0; i < N; ++i) to[i] = to_f32(pack.at[i]);
 }
 
+// The 32-bit word of `from` that begins with element i: one f32, or two bf16.
+template <class T, int N>
+__device__ __forceinline__ unsigned word_at(const float (&from)[N], int i) {
+  if constexpr (sizeof(T) == sizeof(float)) {
+    return __float_as_uint(from[i]);
+  } else {
+    const __nv_bfloat162 pair = __floats2bfloat162_rn(from[i], from[i + 1]);
+    return *reinterpret_cast<const unsigned*>(&pair);
+  }
+}
+
+// To global memory only. The accesses are written out: of a struct of bf16 the compiler may make
+// eight stores of two bytes.
 template <int N, class T>
 __device__ __forceinline__ void store(T* to, const float (&from)[N]) {
-  Pack<T, N> pack;
+  constexpr int kBytes = N * static_cast<int>(sizeof(T));
+  constexpr int kPerWord = 4 / static_cast<int>(sizeof(T));
+  const auto word = [&](int w) { return word_at<T>(from, w * kPerWord); };
+  if constexpr (kBytes < 4) {
+    *to = from_f32<T>(from[0]);
+  } else if constexpr (kBytes == 4) {
+    asm volatile("st.global.b32 [%0], %1;" ::"l"(__cvta_generic_to_global(to)), "r"(word(0))
+                 : "memory");
+  } else if constexpr (kBytes == 8) {
+    asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+                 "r"(word(0)), "r"(word(1))
+                 : "memory");
+  } else {
+    static_assert(kBytes % 16 == 0, "whole accesses of 16 bytes");
 #pragma unroll
-  for (int i = 0; i < N; ++i) pack.at[i] = from_f32<T>(from[i]);
-  *reinterpret_cast<Pack<T, N>*>(to) = pack;
+    for (int w = 0; w < kBytes / 4; w += 4)
+      asm volatile("st.global.v4.b32 [%0], {%1, %2, %3, %4};" ::"l"(
+                       __cvta_generic_to_global(to + w * kPerWord)),
+                   "r"(word(w)), "r"(word(w + 1)), "r"(word(w + 2)), "r"(word(w + 3))
+                   : "memory");
+  }
 }
 
 }  // namespace twill::cuda
