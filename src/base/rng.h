@@ -40,9 +40,10 @@ enum class Purpose : std::uint32_t {
   kSplit = 6,  // which documents validate
   kMvue = 7,   // the draw of ops/mvue24.h
   kMvueSecond = 8,
-  kGrow = 9,     // which weights a topology grows by chance
-  kOrder = 10,   // a fixed permutation of tokens
-  kCluster = 11  // first centroids of neurons
+  kGrow = 9,      // which weights a topology grows by chance
+  kOrder = 10,    // a fixed permutation of tokens
+  kCluster = 11,  // first centroids of neurons
+  kMoments = 12   // the rounding of bf16 moments in ops/adamw.h
 };
 
 // Four 32-bit words for one element. `step` is the optimizer step, or whatever plays its part.

@@ -5,17 +5,25 @@
 
 namespace twill {
 
-void validate(const AdamwArgs& args) {
-  require_one_float_type(
-      "adamw", {{"weight", args.weight}, {"grad", args.grad}, {"m", args.m}, {"v", args.v}});
-  const Shape& shape = args.weight.shape();
-  require_shape("adamw", {"grad", args.grad}, shape);
-  require_shape("adamw", {"m", args.m}, shape);
-  require_shape("adamw", {"v", args.v}, shape);
-  if (args.operand) {
-    require_dtype("adamw", {"operand", args.operand}, DType::kBf16);
-    require_shape("adamw", {"operand", args.operand}, shape);
+void require_update_views(std::string_view op, const AdamwArgs& args) {
+  const NamedView m{"m", args.m}, v{"v", args.v};
+  if (args.m && args.m.dtype() == DType::kBf16) {
+    require_one_float_type(op, {{"weight", args.weight}, {"grad", args.grad}});
+    require_dtype(op, v, DType::kBf16);
+  } else {
+    require_one_float_type(op, {{"weight", args.weight}, {"grad", args.grad}, m, v});
   }
+  const Shape& shape = args.weight.shape();
+  require_shape(op, {"grad", args.grad}, shape);
+  require_shape(op, m, shape);
+  require_shape(op, v, shape);
+  if (!args.operand) return;
+  require_dtype(op, {"operand", args.operand}, DType::kBf16);
+  require_shape(op, {"operand", args.operand}, shape);
+}
+
+void validate(const AdamwArgs& args) {
+  require_update_views("adamw", args);
   require(args.step >= 1, "[adamw] step must be 1 or more, got {}", args.step);
 }
 

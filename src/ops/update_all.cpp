@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/update_all.h"
 
+#include "ops/adamw.h"
 #include "ops/validate.h"
 
 namespace twill {
@@ -10,16 +11,12 @@ void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
   const std::int64_t needed = update_table_bytes(static_cast<std::int64_t>(tensors.size()));
   require_bytes("update_all", {"table", table}, {needed});
   for (const UpdateTensor& tensor : tensors) {
-    const Shape& shape = tensor.weight.shape();
-    for (const NamedView& named :
-         {NamedView{"weight", tensor.weight}, NamedView{"grad", tensor.grad},
-          NamedView{"m", tensor.m}, NamedView{"v", tensor.v}}) {
-      require_dtype("update_all", named, DType::kF32);
-      require_shape("update_all", named, shape);
-    }
-    if (!tensor.operand) continue;
-    require_dtype("update_all", {"operand", tensor.operand}, DType::kBf16);
-    require_shape("update_all", {"operand", tensor.operand}, shape);
+    require_update_views("update_all", {.weight = tensor.weight,
+                                        .grad = tensor.grad,
+                                        .m = tensor.m,
+                                        .v = tensor.v,
+                                        .operand = tensor.operand});
+    require_dtype("update_all", {"m", tensor.m}, tensors.front().m.dtype());
   }
 }
 

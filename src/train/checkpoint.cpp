@@ -8,7 +8,9 @@
 #include <string_view>
 #include <system_error>
 
+#include "base/bf16.h"
 #include "base/hash.h"
+#include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/safetensors.h"
@@ -119,6 +121,31 @@ void require_same_tensors(const SafetensorsFile& file, const std::vector<TensorE
 void read_weights(const SafetensorsFile& file, Builder& builder) {
   require_same_tensors(file, weight_entries(builder));
   for (Parameter& parameter : builder.parameters()) file.read_into(parameter.name, parameter.value);
+}
+
+// Every moment is there, in the type that the run keeps or in f32, from which bf16 can be had. Not
+// the other way: a run that says f32 shall have had f32 moments from its start.
+void require_moments(const SafetensorsFile& file, const Optimizer& optimizer) {
+  const std::vector<TensorEntry> wanted = moment_entries(optimizer);
+  require_same_tensors(file, wanted);
+  if (wanted.empty()) return;
+  const bool has_bf16 = file.entry(wanted.front().name).dtype == DType::kBf16;
+  const bool keeps_bf16 = wanted.front().view.dtype() == DType::kBf16;
+  require(
+      keeps_bf16 || !has_bf16,
+      "{}: its moments are bf16, but optimizer.moments = \"f32\"; set optimizer.moments=bf16, or "
+      "start a new run from the weights with train.start_from",
+      file.path());
+  if (keeps_bf16 && !has_bf16)
+    log_info(fmt::format("{}: f32 moments become bf16 (optimizer.moments)", file.path()));
+}
+
+void read_moment(const SafetensorsFile& file, const std::string& name, View moment) {
+  if (file.entry(name).dtype == moment.dtype()) return file.read_into(name, moment);
+  Tensor saved(wide_type(moment.dtype()), moment.shape());
+  file.read_into(name, saved.view());
+  const float* values = saved.view().as<float>();
+  std::transform(values, values + moment.num_elements(), moment.as<Bf16>(), to_bf16);
 }
 
 void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
@@ -254,13 +281,12 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   require_undamaged(checkpoint, CheckpointFiles::kModelAndState);
   const SafetensorsFile model(file_in(checkpoint, kModelFile));
   const SafetensorsFile state(file_in(checkpoint, kStateFile));
-  const std::vector<TensorEntry> moments = moment_entries(trainer.optimizer());
-  require_same_tensors(state, moments);
+  require_moments(state, trainer.optimizer());
   HostMasters masters(trainer.builder(), &trainer.optimizer());
   read_weights(model, trainer.builder());
   for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
-    state.read_into(slot.parameter->name + ".m", slot.m);
-    state.read_into(slot.parameter->name + ".v", slot.v);
+    read_moment(state, slot.parameter->name + ".m", slot.m);
+    read_moment(state, slot.parameter->name + ".v", slot.v);
   }
   masters.upload();
   trainer.progress() = {.step = number_at(state, "twill.step"),

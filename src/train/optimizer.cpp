@@ -22,13 +22,16 @@ bool matches(const std::string& glob, const std::string& name) {
 
 }  // namespace
 
-Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config) : config_(config) {
+Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config, std::uint64_t seed)
+    : config_(config), seed_(seed) {
+  const DType moments =
+      config.moments == "bf16" ? DType::kBf16 : wide_type(builder.options().dtype);
   for (Parameter& parameter : builder.parameters()) {
     const bool is_matrix = parameter.shape.rank() >= 2;
     Slot& slot = slots_.emplace_back(
         Slot{&parameter, 1.0, is_matrix ? config.weight_decay : 0.0, View(), View()});
-    builder.optimizer_state(slot.m, parameter.shape);
-    builder.optimizer_state(slot.v, parameter.shape);
+    builder.optimizer_state(slot.m, parameter.shape, moments);
+    builder.optimizer_state(slot.v, parameter.shape, moments);
   }
   for (const OptimizerGroup& group : config.group) apply_rule(group);
   builder.state(sum_, DType::kF64, {1});
@@ -39,7 +42,7 @@ Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config) : config_(
 }
 
 bool Optimizer::is_on_device(const Context& context) const {
-  return context.kernels().adamw_all != nullptr;
+  return !shares_memory(context) && context.kernels().adamw_all != nullptr;
 }
 
 void Optimizer::prepare(const Context& context) {
@@ -64,6 +67,7 @@ void Optimizer::set_scalars(const Context& context, double lr, std::int64_t upda
   staged[kLr] = lr;
   staged[kCorrection1] = 1.0 - std::pow(config_.beta1, step);
   staged[kCorrection2] = 1.0 - std::pow(config_.beta2, step);
+  staged[kUpdate] = step;
   copy_in(context, scalars_.slice(0, kLoss), staged);
 }
 
@@ -77,7 +81,8 @@ void Optimizer::update_on_device(const Context& context) {
                       .beta1 = config_.beta1,
                       .beta2 = config_.beta2,
                       .eps = config_.eps,
-                      .clip = config_.clip});
+                      .clip = config_.clip,
+                      .seed = seed_});
 }
 
 void Optimizer::apply_rule(const OptimizerGroup& group) {
@@ -108,6 +113,7 @@ double Optimizer::clip_scale(double norm) const {
 void Optimizer::apply(const Context& context, const Step& step) {
   // STEP's denominator with frozen moments: eps to the power 3/4.
   const double eps = step.freeze_second_moments ? std::pow(config_.eps, 0.75) : config_.eps;
+  std::uint64_t stream = 0;  // the slot's place, as on a device
   for (const Slot& slot : slots_) {
     const bool is_scaled = step.is_scaled && step.is_scaled(*slot.parameter);
     adamw(context, {.weight = slot.parameter->value,
@@ -121,7 +127,9 @@ void Optimizer::apply(const Context& context, const Step& step) {
                     .weight_decay = slot.weight_decay,
                     .grad_scale = is_scaled ? 1.0 : step.scale,
                     .step = step.update,
-                    .freeze_v = step.freeze_second_moments});
+                    .freeze_v = step.freeze_second_moments,
+                    .seed = seed_,
+                    .stream = stream++});
   }
 }
 

@@ -17,8 +17,9 @@ namespace twill {
 
 class Optimizer {
  public:
-  // Reserves the moments with the builder, which is not committed yet.
-  Optimizer(Builder& builder, const OptimizerConfig& config);
+  // Reserves the moments with the builder, which is not committed yet. `seed` is of the draws that
+  // round bf16 moments.
+  Optimizer(Builder& builder, const OptimizerConfig& config, std::uint64_t seed = 0);
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
@@ -70,6 +71,7 @@ class Optimizer {
   void apply_rule(const OptimizerGroup& group);
 
   OptimizerConfig config_;
+  std::uint64_t seed_;
   std::deque<Slot> slots_;
   View sum_;  // (1) f64
   // On a device only.

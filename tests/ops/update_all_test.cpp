@@ -40,34 +40,49 @@ std::vector<Tensors> random_tensors(Random& random) {
 }
 
 struct Updated {
-  Values weights, operands;
+  Values weights, ms, vs, operands;
   double norm2 = 0.0;
 };
 
-Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, double loss) {
+void append(Values& to, const Values& values) { to.insert(to.end(), values.begin(), values.end()); }
+
+constexpr double kLearningRate = 1e-2;
+constexpr std::int64_t kStep = 3;
+constexpr std::uint64_t kSeed = 0x1234'5678'9abc'def0u;
+double lr_scale_of(std::size_t i) { return i % 2 == 0 ? 1.0 : 0.5; }
+double weight_decay_of(std::size_t i) { return i % 3 == 0 ? 0.1 : 0.0; }
+
+Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, double loss,
+            bool bf16_moments = false) {
   const auto opened = setup.context();
   std::deque<Buffer> buffers;
   std::vector<UpdateTensor> tensors;
+  const DType wide = wide_type(setup.dtype), moments = bf16_moments ? DType::kBf16 : wide;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const Shape shape{kSizes[i]};
     const auto put = [&](const Values& values, DType type) -> View {
       return buffers.emplace_back(values, type, setup.offset, opened).view(shape);
     };
-    tensors.push_back({.weight = put(data[i].weight, DType::kF32),
-                       .grad = put(data[i].grad, DType::kF32),
-                       .m = put(data[i].m, DType::kF32),
-                       .v = put(data[i].v, DType::kF32),
+    tensors.push_back({.weight = put(data[i].weight, wide),
+                       .grad = put(data[i].grad, wide),
+                       .m = put(data[i].m, moments),
+                       .v = put(data[i].v, moments),
                        .operand = put(Values(data[i].weight.size()), DType::kBf16),
-                       .lr_scale = i % 2 == 0 ? 1.0 : 0.5,
-                       .weight_decay = i % 3 == 0 ? 0.1 : 0.0});
+                       .lr_scale = lr_scale_of(i),
+                       .weight_decay = weight_decay_of(i)});
   }
   const auto count = static_cast<std::int64_t>(tensors.size());
   const Buffer table(Values(static_cast<std::size_t>(update_table_bytes(count))), DType::kU8, 0,
                      opened);
   const Buffer norm2({-1}, DType::kF64, 0, opened);
   const Buffer partials(Values(kNormPartials), DType::kF64, 0, opened);
-  const Buffer scalars({1e-2, 1 - std::pow(0.9, 3), 1 - std::pow(0.95, 3), loss, 0.0}, DType::kF64,
-                       0, opened);
+  Values settings(kUpdateScalars, std::nan(""));  // what nobody should read
+  settings[kLr] = kLearningRate;
+  settings[kCorrection1] = 1 - std::pow(0.9, kStep);
+  settings[kCorrection2] = 1 - std::pow(0.95, kStep);
+  settings[kUpdate] = kStep;
+  settings[kLoss] = loss;
+  const Buffer scalars(settings, DType::kF64, 0, opened);
   const View table_view = table.view({update_table_bytes(count)});
   prepare_update(*opened, {.tensors = tensors, .table = table_view});
   norm_all(*opened, {.tensors = tensors,
@@ -78,59 +93,88 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
                       .table = table_view,
                       .norm2 = norm2.view({1}),
                       .scalars = scalars.view({kUpdateScalars}),
-                      .clip = clip});
+                      .clip = clip,
+                      .seed = kSeed});
   Updated updated;
   updated.norm2 = norm2.values()[0];
   for (std::size_t i = 0; i < buffers.size(); i += 5) {
-    for (const double value : buffers[i].values()) updated.weights.push_back(value);
-    for (const double value : buffers[i + 4].values()) updated.operands.push_back(value);
+    append(updated.weights, buffers[i].values());
+    append(updated.ms, buffers[i + 2].values());
+    append(updated.vs, buffers[i + 3].values());
+    append(updated.operands, buffers[i + 4].values());
   }
   return updated;
 }
 
-// The reference, tensor by tensor.
-Values expected_weights(const std::vector<Tensors>& data, double grad_scale) {
-  const Setup on = oracle();
-  Values weights;
+double grad_scale_of(double norm2, double clip) {
+  const double norm = std::sqrt(norm2);
+  return clip > 0.0 && norm > clip ? clip / norm : 1.0;
+}
+
+// The same with adamw, tensor by tensor.
+Updated run_apart(const Setup& setup, const std::vector<Tensors>& data, double grad_scale,
+                  bool bf16_moments) {
+  const DType moments = bf16_moments ? DType::kBf16 : wide_type(setup.dtype);
+  Updated updated;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const Shape shape{kSizes[i]};
-    const Buffer weight = on.buffer(data[i].weight), grad = on.buffer(data[i].grad);
-    const Buffer m = on.buffer(data[i].m), v = on.buffer(data[i].v);
-    adamw(*on.context(), {.weight = weight.view(shape),
-                          .grad = grad.view(shape),
-                          .m = m.view(shape),
-                          .v = v.view(shape),
-                          .lr = 1e-2 * (i % 2 == 0 ? 1.0 : 0.5),
-                          .weight_decay = i % 3 == 0 ? 0.1 : 0.0,
-                          .grad_scale = grad_scale,
-                          .step = 3});
-    for (const double value : weight.values()) weights.push_back(value);
+    const Buffer weight = setup.wide(data[i].weight), grad = setup.wide(data[i].grad);
+    const Buffer m = setup.buffer(data[i].m, moments), v = setup.buffer(data[i].v, moments);
+    adamw(*setup.context(), {.weight = weight.view(shape),
+                             .grad = grad.view(shape),
+                             .m = m.view(shape),
+                             .v = v.view(shape),
+                             .lr = kLearningRate * lr_scale_of(i),
+                             .weight_decay = weight_decay_of(i),
+                             .grad_scale = grad_scale,
+                             .step = kStep,
+                             .seed = kSeed,
+                             .stream = i});
+    append(updated.weights, weight.values());
+    append(updated.ms, m.values());
+    append(updated.vs, v.values());
   }
-  return weights;
+  return updated;
 }
 
-double norm2_of(const std::vector<Tensors>& data) {
-  double sum = 0.0;
-  for (const Tensors& tensors : data)
-    for (const double g : tensors.grad) sum += g * g;
-  return sum;
-}
+constexpr double kClips[] = {0.0, 1.0, 1e6};
 
-TEST_P(UpdateAll, MatchesTheReferenceTensorByTensor) {
+TEST_P(UpdateAll, MatchesTheReference) {
   Random random;
   const std::vector<Tensors> data = random_tensors(random);
-  const double norm2 = norm2_of(data);
-  for (const double clip : {0.0, 1.0, 1e6}) {
-    const Updated got = run(GetParam(), data, clip, 2.5);
-    EXPECT_NEAR(got.norm2, norm2, 1e-12 * norm2);
-    const double norm = std::sqrt(norm2);
-    const Values want = expected_weights(data, clip > 0.0 && norm > clip ? clip / norm : 1.0);
-    ASSERT_EQ(got.weights.size(), want.size());
-    for (std::size_t i = 0; i < want.size(); ++i) {
+  Tensors all;
+  for (const Tensors& tensors : data) append(all.m, tensors.m), append(all.grad, tensors.grad);
+  for (const double clip : kClips) {
+    const Updated got = run(GetParam(), data, clip, 2.5), want = run(oracle(), data, clip, 2.5);
+    ASSERT_EQ(got.weights.size(), want.weights.size());
+    const auto count = static_cast<double>(want.weights.size());
+    EXPECT_NEAR(got.norm2, want.norm2, 2 * count * kEpsF64 * want.norm2);
+    for (std::size_t i = 0; i < want.weights.size(); ++i) {
       // Sixteen roundings of an update of at most 10 lr, and two of the weight.
-      ASSERT_NEAR(got.weights[i], want[i], 16 * kEpsF32 * 0.1 + 2 * kEpsF32 * std::abs(want[i]))
+      ASSERT_NEAR(got.weights[i], want.weights[i],
+                  16 * kEpsF32 * 10 * kLearningRate + 2 * kEpsF32 * std::abs(want.weights[i]))
           << i;
+      // Six roundings at most of the two terms: of the coefficients, the products and the sum.
+      ASSERT_NEAR(got.ms[i], want.ms[i], 6 * kEpsF32 * (std::abs(all.m[i]) + std::abs(all.grad[i])))
+          << i;
+      ASSERT_NEAR(got.vs[i], want.vs[i], 8 * kEpsF32 * want.vs[i]) << i;
       ASSERT_EQ(got.operands[i], to_float(to_bf16(static_cast<float>(got.weights[i])))) << i;
+    }
+  }
+}
+
+TEST_P(UpdateAll, HasTheBitsOfAdamwTensorByTensor) {
+  Random random;
+  const std::vector<Tensors> data = random_tensors(random);
+  for (const bool bf16_moments : {false, true}) {
+    for (const double clip : kClips) {
+      SCOPED_TRACE(fmt::format("{} moments, clip {}", bf16_moments ? "bf16" : "f32", clip));
+      const Updated got = run(GetParam(), data, clip, 2.5, bf16_moments);
+      const double grad_scale = grad_scale_of(got.norm2, clip);
+      const Updated want = run_apart(GetParam(), data, grad_scale, bf16_moments);
+      EXPECT_TRUE(expect_same_bits("weight", got.weights, want.weights));
+      EXPECT_TRUE(expect_same_bits("m", got.ms, want.ms));
+      EXPECT_TRUE(expect_same_bits("v", got.vs, want.vs));
     }
   }
 }
@@ -152,6 +196,17 @@ TEST_P(UpdateAll, RepeatsItsBits) {
   const Updated one = run(GetParam(), data, 1.0, 2.5), two = run(GetParam(), data, 1.0, 2.5);
   EXPECT_EQ(one.norm2, two.norm2);
   EXPECT_EQ(one.weights, two.weights);
+}
+
+TEST_P(UpdateAll, NothingAtAllHasNormZero) {
+  const auto& setup = GetParam();
+  const Buffer norm2 = setup.buffer({-1.0}, DType::kF64);
+  const Buffer partials = setup.buffer(Values(kNormPartials), DType::kF64);
+  norm_all(*setup.context(), {.tensors = {},
+                              .table = {},
+                              .norm2 = norm2.view({1}),
+                              .partials = partials.view({kNormPartials})});
+  EXPECT_EQ(norm2.values()[0], 0.0);
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, UpdateAll, testing::ValuesIn(setups_with_device()), setup_name);

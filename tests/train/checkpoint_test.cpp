@@ -3,9 +3,13 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
+#include "base/bf16.h"
+#include "base/log.h"
 #include "io/temp_dir.h"
 #include "support/expect_error.h"
 #include "train/tiny_run.h"
@@ -33,6 +37,53 @@ TEST(Checkpoint, ResumesToTheBit) {
   EXPECT_EQ(second.trainer.progress(), first.trainer.progress());
   EXPECT_EQ(second.losses(4), std::vector<double>(losses.begin() + 6, losses.end()));
   EXPECT_EQ(second.weights(), whole.weights());
+}
+
+const char* const kBf16Moments = "optimizer.moments=bf16";
+
+TEST(Checkpoint, ResumesToTheBitWithBf16Moments) {
+  const TempDir dir;
+  TinyTrainer whole({kBf16Moments}), first({kBf16Moments}), second({kBf16Moments}), f32;
+  const std::vector<double> losses = whole.losses(10);
+  first.losses(6);
+  const std::string path = save_checkpoint(dir / "bf16", first.trainer, 3);
+  load_checkpoint(path, second.trainer);
+  EXPECT_EQ(second.losses(4), std::vector<double>(losses.begin() + 6, losses.end()));
+  EXPECT_EQ(second.weights(), whole.weights());
+  EXPECT_NE(f32.losses(10), losses) << "the moments make a difference";
+  const std::string wide = save_checkpoint(dir / "f32", f32.trainer, 3);
+  // Names, shapes and metadata are a few KB; the moments are 2 B or 4 B each, two per weight.
+  const auto weights = static_cast<std::int64_t>(whole.weights().size());
+  const auto size_of_state = [](const std::string& checkpoint) {
+    return static_cast<std::int64_t>(fs::file_size(checkpoint + "/state.safetensors"));
+  };
+  EXPECT_NEAR(static_cast<double>(size_of_state(wide) - size_of_state(path)),
+              static_cast<double>(4 * weights), 1000.0);
+}
+
+TEST(Checkpoint, MomentsBecomeBf16ButNotF32Again) {
+  const TempDir dir;
+  TinyTrainer f32, bf16({kBf16Moments});
+  f32.losses(3);
+  const std::string path = save_checkpoint(dir / "f32", f32.trainer, 1);
+  std::vector<std::string> lines;
+  LogSink old = set_log_sink([&](LogLevel, std::string_view line) { lines.emplace_back(line); });
+  load_checkpoint(path, bf16.trainer);
+  set_log_sink(std::move(old));
+  EXPECT_EQ(lines, std::vector<std::string>{path + "/state.safetensors: f32 moments become bf16 "
+                                                   "(optimizer.moments)"});
+  const Optimizer::Slot& from = f32.trainer.optimizer().slots().back();
+  const Optimizer::Slot& to = bf16.trainer.optimizer().slots().back();
+  for (std::int64_t i = 0; i < from.v.num_elements(); ++i) {
+    EXPECT_EQ(to.m.as<Bf16>()[i], to_bf16(from.m.as<float>()[i]));
+    EXPECT_EQ(to.v.as<Bf16>()[i], to_bf16(from.v.as<float>()[i]));
+  }
+  const std::string narrow = save_checkpoint(dir / "bf16", bf16.trainer, 1);
+  const std::vector<float> before = f32.weights();
+  expect_error([&] { load_checkpoint(narrow, f32.trainer); },
+               "state.safetensors: its moments are bf16, but optimizer.moments = \"f32\"; set "
+               "optimizer.moments=bf16");
+  EXPECT_EQ(f32.weights(), before);
 }
 
 TEST(Checkpoint, EqualStatesAreEqualBytes) {

@@ -2,11 +2,15 @@
 #include "train/optimizer.h"
 
 #include <cmath>
+#include <string>
+#include <vector>
 
 #include <gtest/gtest.h>
 
 #include "ops/fill.h"
+#include "ops/transfer.h"
 #include "support/expect_error.h"
+#include "train/tiny_run.h"
 
 namespace twill {
 namespace {
@@ -78,6 +82,69 @@ TEST(Optimizer, ClipsToTheLimit) {
   // The first moment after one update is (1 - beta1) times the clipped gradient.
   const double want = 0.1 * 2.0 / norm;
   EXPECT_NEAR(*bench.slot(0).m.as<float>(), want, 4e-7 * want);
+}
+
+std::int64_t optimizer_bytes(const Builder& builder) {
+  for (const MemoryLine& line : builder.memory_table())
+    if (line.region == "optimizer") return line.bytes;
+  return 0;
+}
+
+TEST(Optimizer, Bf16MomentsTakeHalfTheMemory) {
+  const Context context(cpu_table(), 1);
+  OptimizerConfig config;
+  std::vector<std::int64_t> bytes;
+  for (const char* moments : {"f32", "bf16"}) {
+    Builder builder(context, {});
+    builder.parameter("weight", {64, 32}, Init::kOnes);
+    config.moments = moments;
+    const Optimizer optimizer(builder, config);
+    bytes.push_back(optimizer_bytes(builder));
+  }
+  EXPECT_EQ(bytes, (std::vector<std::int64_t>{2 * 4 * 64 * 32, 2 * 2 * 64 * 32}));
+}
+
+// Two slots with equal gradients, one of which has the other's place: the draws differ by slot, by
+// update and by seed.
+TEST(Optimizer, RoundsEveryTensorAndUpdateByDrawsOfItsOwn) {
+  const Context context(cpu_table(), 1);
+  OptimizerConfig config;
+  config.moments = "bf16";
+  const auto moments = [&](std::uint64_t seed, std::int64_t update) {
+    Builder builder(context, {});
+    for (const char* name : {"a", "b"}) builder.parameter(name, {256}, Init::kOnes);
+    Optimizer optimizer(builder, config, seed);
+    builder.commit();
+    for (Parameter& parameter : builder.parameters()) fill(context, {parameter.gradient, 2.1});
+    optimizer.apply(context, {.lr = 0.1, .update = update});
+    std::vector<std::vector<float>> all;
+    for (const Optimizer::Slot& slot : optimizer.slots())
+      all.push_back(host_floats(context, slot.m));
+    return all;
+  };
+  const auto one = moments(1, 1);
+  EXPECT_NE(one[0], one[1]);
+  EXPECT_NE(one, moments(1, 2));
+  EXPECT_NE(one, moments(2, 1));
+  EXPECT_EQ(one, moments(1, 1));
+}
+
+TEST(Optimizer, RecipesThatUseMomentsNeedThemInF32) {
+  const auto config = [](const std::string& recipe, const std::vector<std::string>& more = {}) {
+    std::vector<std::string> settings{"recipe.name=" + recipe, "train.steps=2000"};
+    settings.insert(settings.end(), more.begin(), more.end());
+    return tiny_config(settings);
+  };
+  const std::string bf16 = "optimizer.moments=bf16";
+  for (const char* recipe : {"step", "rigl"}) EXPECT_NO_THROW(config(recipe));
+  expect_error([&] { config("step", {bf16}); },
+               "recipe step watches the second moments (early_end) and needs them in f32, but "
+               "optimizer.moments = \"bf16\": leave the key out");
+  expect_error(
+      [&] { config("rigl", {bf16}); },
+      "recipe rigl sets the moments of regrown weights (optimizer.regrown) and needs them");
+  EXPECT_NO_THROW(config("dense", {bf16}));
+  expect_error([&] { config("dense", {"optimizer.moments=f16"}); }, "bf16");
 }
 
 }  // namespace

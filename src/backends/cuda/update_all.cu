@@ -3,7 +3,8 @@
 // numbered through; the table holds each tensor's first piece, and a block finds its tensor by
 // bisection (ten steps for GPT-2 1558M).
 //
-// adamw_all: one block per piece, one launch. Bound by memory: 30 B per element with an operand.
+// adamw_all: one block per piece, one launch. Bound by memory: 30 B per element with an operand, 22 B
+//            with bf16 moments.
 // norm_all:  at most kNormPartials blocks, each a run of pieces, squares added in f64 (exact
 //            products, 4 B per element: five conversions and additions per clock of the 16 that
 //            fit); then one block adds the blocks' sums in a fixed order. The cut depends on the
@@ -11,6 +12,7 @@
 #include "ops/update_all.h"
 
 #include <cmath>
+#include <type_traits>
 #include <vector>
 
 #include "backends/cuda/check.h"
@@ -19,6 +21,7 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/queue.h"
+#include "base/rng.h"
 
 namespace twill::cuda {
 namespace {
@@ -26,22 +29,26 @@ namespace {
 constexpr int kNormThreads = 256;
 constexpr int kFinishThreads = 1024;  // four partial sums each
 
+template <class M>
 struct Entry {
-  AdamwTensors tensors;
+  AdamwTensors<M> tensors;
   std::int64_t count;
   double lr_scale;
   float weight_decay;
   std::uint32_t first_piece;  // over all tensors
 };
-static_assert(sizeof(Entry) == update_table_bytes(1));
+static_assert(sizeof(Entry<float>) == update_table_bytes(1));
 
 struct Settings {
   double beta1, beta2, eps, clip;
+  std::uint64_t seed;
 };
 
 // The tensor of a piece: the last one that begins at or before it. An empty tensor begins where the
 // next one does, so it is never the last.
-__device__ __forceinline__ int tensor_of(const Entry* table, int num_tensors, std::int64_t piece) {
+template <class M>
+__device__ __forceinline__ int tensor_of(const Entry<M>* table, int num_tensors,
+                                         std::int64_t piece) {
   int low = 0, high = num_tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
@@ -78,7 +85,8 @@ __device__ __forceinline__ void add_squares(const float* x, std::int64_t begin, 
     sums[0] = fma(double{x[i]}, double{x[i]}, sums[0]);
 }
 
-__global__ __launch_bounds__(kNormThreads) void norm_kernel(const Entry* __restrict__ table,
+// Reads gradients only, whatever the type of the moments.
+__global__ __launch_bounds__(kNormThreads) void norm_kernel(const Entry<float>* __restrict__ table,
                                                             int num_tensors, std::int64_t pieces,
                                                             std::int64_t pieces_per_block,
                                                             double* __restrict__ partials) {
@@ -109,7 +117,8 @@ __device__ __forceinline__ double clipping_scale(double norm2, double clip) {
   return clip > 0.0 && norm > clip ? clip / norm : 1.0;
 }
 
-__device__ __forceinline__ AdamwCoefficients coefficients_of(const Entry& entry,
+template <class M>
+__device__ __forceinline__ AdamwCoefficients coefficients_of(const Entry<M>& entry,
                                                              const Settings& settings, double norm2,
                                                              const double* scalars) {
   return adamw_coefficients({.lr = scalars[kLr] * entry.lr_scale,
@@ -122,24 +131,45 @@ __device__ __forceinline__ AdamwCoefficients coefficients_of(const Entry& entry,
                              .correction2 = scalars[kCorrection2]});
 }
 
-// Six blocks on a multiprocessor (40 registers): 96 KB of loads in flight.
-__global__ __launch_bounds__(kAdamwThreads, 6) void adamw_all_kernel(
-    const Entry* __restrict__ table, int num_tensors, const double* __restrict__ norm2,
+template <class M>
+__device__ __forceinline__ MomentDraws<M> draws_of(int tensor, const Settings& settings,
+                                                   const double* scalars) {
+  if constexpr (std::is_same_v<M, float>) {
+    return {};
+  } else {
+    return {.seed = settings.seed,
+            .first_element = static_cast<std::uint64_t>(tensor) << 40,
+            .step = static_cast<std::uint32_t>(static_cast<std::int64_t>(scalars[kUpdate])),
+            .purpose = static_cast<std::uint32_t>(Purpose::kMoments)};
+  }
+}
+
+// Blocks on a multiprocessor: six with f32 moments (40 registers, 96 KB of loads in flight), five
+// with bf16 ones (48 registers for the draws, 60 KB).
+template <class M>
+inline constexpr int kBlocksPerSm = sizeof(M) == 4 ? 6 : 5;
+
+template <class M>
+__global__ __launch_bounds__(kAdamwThreads, kBlocksPerSm<M>) void adamw_all_kernel(
+    const Entry<M>* __restrict__ table, int num_tensors, const double* __restrict__ norm2,
     const double* __restrict__ scalars, Settings settings) {
-  __shared__ Entry entry;
+  __shared__ Entry<M> entry;
   __shared__ AdamwCoefficients coefficients;
+  __shared__ MomentDraws<M> draws;
   if (!isfinite(*norm2) || !isfinite(scalars[kLoss])) return;
   const std::int64_t piece = blockIdx.x;
   if (threadIdx.x == 0) {  // f64 divisions and a chain of loads: once per block
-    entry = table[tensor_of(table, num_tensors, piece)];
+    const int tensor = tensor_of(table, num_tensors, piece);
+    entry = table[tensor];
     coefficients = coefficients_of(entry, settings, *norm2, scalars);
+    draws = draws_of<M>(tensor, settings, scalars);
   }
   __syncthreads();
   const std::int64_t begin = (piece - entry.first_piece) * kAdamwPiece;
   const std::int64_t end = min(begin + kAdamwPiece, entry.count);
   const AdamwCoefficients c = coefficients;  // stores to tensors cannot change what is in registers
-  const AdamwTensors tensors = entry.tensors;
-  adamw_piece<false>(c, tensors, begin, end);
+  const AdamwTensors<M> tensors = entry.tensors;
+  adamw_piece<false>(c, tensors, draws, begin, end);
 }
 
 std::int64_t pieces_of(const UpdateTensor& tensor) {
@@ -152,8 +182,29 @@ std::int64_t pieces_of(std::span<const UpdateTensor> tensors) {
   return pieces;
 }
 
-const Entry* entries_of(const ConstView& table) {
-  return reinterpret_cast<const Entry*>(table.bytes());
+template <class M>
+const Entry<M>* entries_of(const ConstView& table) {
+  return reinterpret_cast<const Entry<M>*>(table.bytes());
+}
+
+template <class M>
+std::vector<Entry<M>> entries_of(std::span<const UpdateTensor> tensors) {
+  std::vector<Entry<M>> entries;
+  entries.reserve(tensors.size());
+  std::int64_t piece = 0;
+  for (const UpdateTensor& tensor : tensors) {
+    entries.push_back({.tensors = {.weight = pointer<float>(tensor.weight),
+                                   .grad = pointer<float>(tensor.grad),
+                                   .m = pointer<M>(tensor.m),
+                                   .v = pointer<M>(tensor.v),
+                                   .operand = pointer<__nv_bfloat16>(tensor.operand)},
+                       .count = tensor.weight.num_elements(),
+                       .lr_scale = tensor.lr_scale,
+                       .weight_decay = static_cast<float>(tensor.weight_decay),
+                       .first_piece = static_cast<std::uint32_t>(piece)});
+    piece += pieces_of(tensor);
+  }
+  return entries;
 }
 
 }  // namespace
@@ -162,25 +213,15 @@ const Entry* entries_of(const ConstView& table) {
 void prepare_update(const PrepareUpdateArgs& args, const Device&, Queue& queue) {
   if (args.tensors.empty()) return;
   TWILL_CHECK(is_aligned({args.table}), "the table begins on a 16-byte boundary");
-  std::vector<Entry> entries;
-  entries.reserve(args.tensors.size());
-  std::int64_t piece = 0;
-  for (const UpdateTensor& tensor : args.tensors) {
-    entries.push_back({.tensors = {.weight = pointer<float>(tensor.weight),
-                                   .grad = pointer<float>(tensor.grad),
-                                   .m = pointer<float>(tensor.m),
-                                   .v = pointer<float>(tensor.v),
-                                   .operand = pointer<__nv_bfloat16>(tensor.operand)},
-                       .count = tensor.weight.num_elements(),
-                       .lr_scale = tensor.lr_scale,
-                       .weight_decay = static_cast<float>(tensor.weight_decay),
-                       .first_piece = static_cast<std::uint32_t>(piece)});
-    piece += pieces_of(tensor);
-  }
-  TWILL_CUDA_CHECK(cudaMemcpyAsync(args.table.bytes(), entries.data(),
-                                   entries.size() * sizeof(Entry), cudaMemcpyHostToDevice,
-                                   stream_of(queue)));
-  TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_of(queue)));
+  TWILL_CHECK(args.tensors.front().weight.dtype() == DType::kF32,
+              "the cuda backend keeps weights in f32");
+  by_type(args.tensors.front().m.dtype(), [&]<class M>(TypeOf<M>) {
+    const std::vector<Entry<M>> entries = entries_of<M>(args.tensors);
+    TWILL_CUDA_CHECK(cudaMemcpyAsync(args.table.bytes(), entries.data(),
+                                     entries.size() * sizeof(Entry<M>), cudaMemcpyHostToDevice,
+                                     stream_of(queue)));
+    TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_of(queue)));
+  });
 }
 
 void norm_all(const NormAllArgs& args, const Device&, Queue& queue) {
@@ -190,8 +231,8 @@ void norm_all(const NormAllArgs& args, const Device&, Queue& queue) {
   auto* partials = pointer<double>(args.partials);
   if (blocks > 0) {
     norm_kernel<<<blocks, kNormThreads, 0, stream_of(queue)>>>(
-        entries_of(args.table), static_cast<int>(args.tensors.size()), pieces, pieces_per_block,
-        partials);
+        entries_of<float>(args.table), static_cast<int>(args.tensors.size()), pieces,
+        pieces_per_block, partials);
     TWILL_CUDA_CHECK_LAUNCH();
   }
   // Without any element too: the norm is then zero.
@@ -203,10 +244,16 @@ void norm_all(const NormAllArgs& args, const Device&, Queue& queue) {
 void adamw_all(const AdamwAllArgs& args, const Device&, Queue& queue) {
   const std::int64_t pieces = pieces_of(args.tensors);
   if (pieces == 0) return;
-  adamw_all_kernel<<<static_cast<unsigned>(pieces), kAdamwThreads, 0, stream_of(queue)>>>(
-      entries_of(args.table), static_cast<int>(args.tensors.size()), pointer<double>(args.norm2),
-      pointer<double>(args.scalars),
-      {.beta1 = args.beta1, .beta2 = args.beta2, .eps = args.eps, .clip = args.clip});
+  by_type(args.tensors.front().m.dtype(), [&]<class M>(TypeOf<M>) {
+    adamw_all_kernel<M><<<static_cast<unsigned>(pieces), kAdamwThreads, 0, stream_of(queue)>>>(
+        entries_of<M>(args.table), static_cast<int>(args.tensors.size()),
+        pointer<double>(args.norm2), pointer<double>(args.scalars),
+        {.beta1 = args.beta1,
+         .beta2 = args.beta2,
+         .eps = args.eps,
+         .clip = args.clip,
+         .seed = args.seed});
+  });
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -11,6 +11,7 @@ namespace twill::reference {
 void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue);
 void activation_backward(const ActivationBackwardArgs& args, const Device& device, Queue& queue);
 void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
+void adamw_all(const AdamwAllArgs& args, const Device& device, Queue& queue);
 void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
 void attention_backward(const AttentionBackwardArgs& args, const Device& device, Queue& queue);
 void cached_attention(const CachedAttentionArgs& args, const Device& device, Queue& queue);
@@ -25,6 +26,8 @@ void fill(const FillArgs& args, const Device& device, Queue& queue);
 void gemm(const GemmArgs& args, const Device& device, Queue& queue);
 void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
 void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);
+void norm_all(const NormAllArgs& args, const Device& device, Queue& queue);
+void prepare_update(const PrepareUpdateArgs& args, const Device& device, Queue& queue);
 void regrow_moments(const RegrowMomentsArgs& args, const Device& device, Queue& queue);
 void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queue& queue);
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
