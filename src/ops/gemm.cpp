@@ -41,21 +41,31 @@ void run_product(const Context& context, const GemmArgs& args) {
 
 // The product and the activation one after the other.
 void run_in_two(const Context& context, const GemmArgs& args) {
-  GemmArgs product = args;
-  product.epilogue = GemmEpilogue::kNone;
-  product.before = {};
+  run_product(context, sum_of(args));
   if (args.epilogue == GemmEpilogue::kActivation) {
-    product.c = args.before;
-    run_product(context, product);
-    activation_forward(context, {.kind = args.activation, .x = args.before, .y = args.c});
+    activation_forward(context, activation_of(args));
   } else {
-    run_product(context, product);
-    activation_backward(context,
-                        {.kind = args.activation, .x = args.before, .dy = args.c, .dx = args.c});
+    activation_backward(context, gradient_of(args));
   }
 }
 
 }  // namespace
+
+GemmArgs sum_of(const GemmArgs& args) {
+  GemmArgs sum = args;
+  if (args.epilogue == GemmEpilogue::kActivation) sum.c = args.before;
+  sum.epilogue = GemmEpilogue::kNone;
+  sum.before = {};
+  return sum;
+}
+
+ActivationForwardArgs activation_of(const GemmArgs& args) {
+  return {.kind = args.activation, .x = args.before, .y = args.c};
+}
+
+ActivationBackwardArgs gradient_of(const GemmArgs& args) {
+  return {.kind = args.activation, .x = args.before, .dy = args.c, .dx = args.c};
+}
 
 void validate(const GemmArgs& args) {
   require_types(args);

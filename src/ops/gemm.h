@@ -21,8 +21,10 @@
 //   kActivation          before = the sum above, c = f(before); before (M, N) is written
 //   kActivationGradient  c = the sum above · f'(before); before (M, N) is read
 // before must not overlap a, b or c.
-// f may see the sum before or after its rounding to the type of c. A backend that does not fuse them
-// is given the product and the activation one after the other.
+// kActivation: c = f(before as stored), so that c can be computed again from before, bit for bit.
+// In kActivationGradient the sum may or may not have been rounded to the type of c before f' meets
+// it. A backend that does not fuse them is given the product and the activation one after the
+// other.
 #pragma once
 
 #include "ops/activation.h"
@@ -50,6 +52,11 @@ struct GemmArgs {
   std::int64_t n() const { return c.shape()[1]; }
   std::int64_t k() const { return a.shape()[trans_a ? 0 : 1]; }
 };
+
+// An epilogue as a step of its own: the product, then f or its gradient, in place.
+GemmArgs sum_of(const GemmArgs& args);
+ActivationForwardArgs activation_of(const GemmArgs& args);
+ActivationBackwardArgs gradient_of(const GemmArgs& args);
 
 void validate(const GemmArgs& args);
 void gemm(const Context& context, const GemmArgs& args);

@@ -2,6 +2,7 @@
 // Descriptors are made in place for every call: a dozen stores, nothing allocated.
 #include "backends/cuda/product_call.h"
 
+#include <algorithm>
 #include <bit>
 
 #include "base/check.h"
@@ -15,12 +16,41 @@ cudaDataType_t library_type(DType dtype) {
   return CUDA_R_16BF;
 }
 
+constexpr std::uintptr_t kMostAlignment = 16;
+
 // 16 bytes are all that an algorithm asks for, so better alignment is not told apart.
 std::int64_t alignment_of(const ConstView& view) {
   if (!view) return 0;
-  constexpr std::uintptr_t kMost = 16;
   return std::int64_t{1} << std::countr_zero(reinterpret_cast<std::uintptr_t>(view.bytes()) |
-                                             kMost);
+                                             kMostAlignment);
+}
+
+// The bits of address and bytes of a row: a power of two divides both when it divides these. No
+// more than 16 bytes, as in the key: a choice holds for all operands that share one.
+std::uint64_t grain_of(const ConstView& view) {
+  return kMostAlignment | reinterpret_cast<std::uintptr_t>(view.bytes()) |
+         static_cast<std::uint64_t>(view.shape()[1] * size_of(view.dtype()));
+}
+
+// A capability or a setting of an algorithm; `otherwise` when it does not say.
+template <class T, class Attribute, class Get>
+T asked(const cublasLtMatmulAlgo_t& algo, Attribute attribute, Get get, T otherwise) {
+  T value{};
+  std::size_t bytes = 0;
+  return get(&algo, attribute, &value, sizeof(value), &bytes) == CUBLAS_STATUS_SUCCESS ? value
+                                                                                       : otherwise;
+}
+
+template <class T>
+T capability(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoCapAttributes_t attribute,
+             T otherwise) {
+  return asked(algo, attribute, cublasLtMatmulAlgoCapGetAttribute, otherwise);
+}
+
+template <class T>
+T setting(const cublasLtMatmulAlgo_t& algo, cublasLtMatmulAlgoConfigAttributes_t attribute,
+          T otherwise) {
+  return asked(algo, attribute, cublasLtMatmulAlgoConfigGetAttribute, otherwise);
 }
 
 // A row-major (rows, cols) matrix is a column-major (cols, rows) one.
@@ -33,14 +63,8 @@ void set_layout(cublasLtMatrixLayoutOpaque_t& layout, const ConstView& view) {
 
 cublasLtEpilogue_t library_epilogue(const GemmArgs& args) {
   const bool has_bias = static_cast<bool>(args.bias);
-  switch (args.epilogue) {
-    case GemmEpilogue::kActivation:
-      return has_bias ? CUBLASLT_EPILOGUE_GELU_AUX_BIAS : CUBLASLT_EPILOGUE_GELU_AUX;
-    case GemmEpilogue::kActivationGradient:
-      return CUBLASLT_EPILOGUE_DGELU;
-    case GemmEpilogue::kNone:
-      break;
-  }
+  TWILL_CHECK(args.epilogue != GemmEpilogue::kActivation, "an activation is a step of its own");
+  if (args.epilogue == GemmEpilogue::kActivationGradient) return CUBLASLT_EPILOGUE_DGELU;
   return has_bias ? CUBLASLT_EPILOGUE_BIAS : CUBLASLT_EPILOGUE_DEFAULT;
 }
 
@@ -107,6 +131,11 @@ ProductCall::ProductCall(const GemmArgs& args)
       c_(args.addend ? args.addend.bytes() : args.c.bytes()),
       d_(args.c.bytes()),
       beta_(args.addend || args.accumulate ? 1.0f : 0.0f),
+      reductions_(f32_reductions(args)),
+      a_grain_(grain_of(args.b)),
+      b_grain_(grain_of(args.a)),
+      c_grain_(grain_of(args.addend ? args.addend : ConstView(args.c))),
+      d_grain_(grain_of(args.c)),
       key_(describe(args)) {
   set_layout(a_layout_, args.b);
   set_layout(b_layout_, args.a);
@@ -158,12 +187,34 @@ std::vector<Algorithm> ProductCall::candidates(cublasLtHandle_t handle, std::uin
   return usable;
 }
 
+bool ProductCall::is_aligned_for(const cublasLtMatmulAlgo_t& algo) const {
+  const auto fits = [&](std::uint64_t grain, cublasLtMatmulAlgoCapAttributes_t attribute) {
+    return grain % std::max(capability(algo, attribute, std::uint32_t{1}), 1u) == 0;
+  };
+  return fits(a_grain_, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_A_BYTES) &&
+         fits(b_grain_, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_B_BYTES) &&
+         (beta_ == 0.0f || fits(c_grain_, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_C_BYTES)) &&
+         fits(d_grain_, CUBLASLT_ALGO_CAP_MIN_ALIGNMENT_D_BYTES);
+}
+
+// Without parts the scheme says nothing.
+bool ProductCall::adds_up_in_f32(const cublasLtMatmulAlgo_t& algo) const {
+  if (setting(algo, CUBLASLT_ALGO_CONFIG_SPLITK_NUM, std::int32_t{1}) <= 1) return true;
+  const auto scheme = setting(algo, CUBLASLT_ALGO_CONFIG_REDUCTION_SCHEME, std::uint32_t{0});
+  return scheme != CUBLASLT_REDUCTION_SCHEME_NONE && (scheme & ~reductions_) == 0;
+}
+
 bool ProductCall::takes(cublasLtHandle_t handle, const Algorithm& algorithm) {
   const auto algo = std::bit_cast<cublasLtMatmulAlgo_t>(algorithm);
   cublasLtMatmulHeuristicResult_t result{};
   const cublasStatus_t status = cublasLtMatmulAlgoCheck(handle, &operation_, &a_layout_, &b_layout_,
                                                         &d_layout_, &d_layout_, &algo, &result);
-  return status == CUBLAS_STATUS_SUCCESS && result.workspaceSize <= std::size_t{kWorkspaceBytes};
+  if (status != CUBLAS_STATUS_SUCCESS || result.workspaceSize > std::size_t{kWorkspaceBytes})
+    return false;
+  const bool reads_elsewhere = beta_ != 0.0f && c_ != d_;
+  const bool can_read_elsewhere =
+      capability(algo, CUBLASLT_ALGO_CAP_OUT_OF_PLACE_RESULT_SUPPORT, std::int32_t{1}) != 0;
+  return (!reads_elsewhere || can_read_elsewhere) && is_aligned_for(algo) && adds_up_in_f32(algo);
 }
 
 cublasStatus_t ProductCall::launch(cublasLtHandle_t handle, const Algorithm& algorithm,

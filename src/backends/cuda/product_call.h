@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/product_plan.h"
+#include "backends/cuda/product_file.h"
 #include "ops/gemm.h"
 
 #define TWILL_CUBLAS_CHECK(call)                                                          \
@@ -38,8 +38,8 @@ inline constexpr std::uint32_t kAllReductions = CUBLASLT_REDUCTION_SCHEME_MASK;
 // transpose of itself: the call computes cᵀ = op(b)ᵀ op(a)ᵀ without copies. Its A is our b, its B
 // our a, its C what is added to the product, its D our c.
 //
-// Takes addend or accumulate, not both; a bias of c's type; epilogues that gemm_fuses();
-// M, N, K > 0.
+// Takes addend or accumulate, not both; a bias of c's type; epilogues that gemm_fuses(); M, N,
+// K > 0.
 class ProductCall {
  public:
   explicit ProductCall(const GemmArgs& args);
@@ -48,7 +48,9 @@ class ProductCall {
 
   // At most `most` algorithms, best guess first; none when the library has none for this product.
   std::vector<Algorithm> candidates(cublasLtHandle_t handle, std::uint32_t reductions, int most);
-  // Whether an algorithm that comes from a file can compute this.
+  // Whether an algorithm that comes from elsewhere (a file, a product of another size, a change of
+  // settings) computes this: what the library checks, and what it leaves to its caller. That is the
+  // alignment of pointers and rows, a C other than D, the workspace and f32_reductions().
   bool takes(cublasLtHandle_t handle, const Algorithm& algorithm);
   // `workspace` has kWorkspaceBytes.
   cublasStatus_t launch(cublasLtHandle_t handle, const Algorithm& algorithm, std::byte* workspace,
@@ -58,12 +60,17 @@ class ProductCall {
   template <class T>
   void set(cublasLtMatmulDescAttributes_t attribute, const T& value);
   void set_operation(const GemmArgs& args);
+  bool is_aligned_for(const cublasLtMatmulAlgo_t& algo) const;
+  bool adds_up_in_f32(const cublasLtMatmulAlgo_t& algo) const;
 
   const void* a_;
   const void* b_;
   const void* c_;
   void* d_;
   float beta_;
+  std::uint32_t reductions_;
+  // An alignment that divides these has both, address and length of a row.
+  std::uint64_t a_grain_, b_grain_, c_grain_, d_grain_;
   ProductKey key_;
   cublasLtMatmulDescOpaque_t operation_{};
   cublasLtMatrixLayoutOpaque_t a_layout_{}, b_layout_{};

@@ -1,75 +1,51 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which of the library's algorithms computes a product: chosen once, remembered for the queue's
-// life, and, where a search has timed the candidates, in a file for later runs. Knows no CUDA.
+// Which algorithm computes a product: decided once, then kept for the queue's life. Who is asked,
+// in this order: the run that is being resumed, the file of this machine, a search. Knows no CUDA.
 #pragma once
 
-#include <array>
-#include <compare>
-#include <cstddef>
-#include <cstdint>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "backends/cuda/product_file.h"
+
 namespace twill::cuda {
-
-// All that a choice may depend on. Plain numbers, so that a line of the file is a list of them.
-struct ProductKey {
-  std::int64_t m = 0, n = 0, k = 0;
-  std::int64_t trans_a = 0, trans_b = 0, accumulate = 0;  // 0 or 1
-  std::int64_t type = 0, result_type = 0;                 // DType of a and b, of c
-  std::int64_t epilogue = 0;                              // GemmEpilogue
-  // Bytes by which the operands are aligned, at most 16; 0: not there.
-  std::int64_t align_a = 0, align_b = 0, align_c = 0;
-  std::int64_t align_bias = 0, align_addend = 0, align_before = 0;
-
-  auto operator<=>(const ProductKey&) const = default;
-};
-
-// The bytes of cublasLtMatmulAlgo_t: opaque, but the same version of the library takes them back.
-using Algorithm = std::array<std::uint64_t, 8>;
-
-// Stands for an algorithm where a product and its activation are quicker one after the other.
-inline constexpr Algorithm kInTwoSteps{};
 
 class ProductPlan {
  public:
-  // `machine` is one line that names GPU, library and driver: what a file holds for another machine
-  // is not read, and is replaced. Without a file everything stays in memory.
-  ProductPlan(std::string machine, std::filesystem::path file);
+  // Reads the file; an empty path: none.
+  ProductPlan(Machine machine, std::filesystem::path file);
 
   // What was decided for a product: nullptr not yet, an empty optional that there is no algorithm.
   const std::optional<Algorithm>* chosen(const ProductKey& key) const;
+  // For what follows from the product and the machine alone: every run would decide the same.
   void choose(const ProductKey& key, std::optional<Algorithm> algorithm);
+  // For what a stopwatch or the state of the machine had a part in: goes into choices().
+  void choose_for_run(const ProductKey& key, const Algorithm& algorithm);
 
-  // The outcome of a search, in this run or in one before; nullptr: none.
-  const Algorithm* searched(const ProductKey& key) const;
-  // Also writes the file. One that cannot be written costs the next run a search: no error.
-  void keep_searched(const ProductKey& key, const Algorithm& algorithm);
+  // What the run or the file says; nullptr: nothing.
+  const Algorithm* known(const ProductKey& key) const;
+  // What known() says does not work here: it is forgotten, and the next answer replaces it.
+  void refuse(const ProductKey& key);
+  // Writes the outcome of a search to the file. Returns what holds: another process that searched
+  // at the same time may have been first.
+  Algorithm keep_searched(const ProductKey& key, const Algorithm& algorithm);
+
+  // All choices for this run, those that it has not needed since it was loaded too; empty: none.
+  std::string choices() const;
+  // Takes back what choices() said. Text of another machine, or damaged, is one warning, and what
+  // it says is decided again.
+  void load_choices(std::string_view text);
 
  private:
-  std::map<ProductKey, Algorithm> read_file() const;
-  void write_file() const;
-
-  std::string header_;
-  std::filesystem::path file_;
+  Machine machine_;
+  ProductFile file_;
+  ProductMap searched_;  // what the file said when it was read or written last
+  ProductMap refused_;   // of the file
+  ProductMap of_run_;
   std::map<ProductKey, std::optional<Algorithm>> chosen_;
-  std::map<ProductKey, Algorithm> searched_;
 };
-
-// products-<gpu>-<version>.txt in $TWILL_CACHE, $XDG_CACHE_HOME/twill or ~/.cache/twill, the first
-// that is set; empty when none is.
-std::filesystem::path default_products_file(std::string_view gpu, std::int64_t version);
-
-// Seconds of one launch of a candidate; infinity when it fails, or when its first launch takes
-// longer than `hopeless`.
-using TimeCandidate = std::function<double(std::size_t candidate, double hopeless)>;
-
-// The candidate to take of `count` > 0. The first is the library's own choice: another one must
-// clearly beat it, so that noise does not decide.
-std::size_t choose_fastest(std::size_t count, const TimeCandidate& time);
 
 }  // namespace twill::cuda

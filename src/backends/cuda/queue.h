@@ -28,8 +28,8 @@ class CudaQueue final : public Queue {
   void set_recording(bool recording) { is_recording_ = recording; }
 
   std::unique_ptr<QueueState>
-      products;                        // gemm.cpp: cuBLASLt's handle, workspace, chosen algorithms
-  std::unique_ptr<QueueState> rotary;  // rotary.cu: tables of angles
+      products;  // products.cpp: cuBLASLt's handle, workspace, chosen algorithms
+  std::unique_ptr<QueueState> rotary;     // rotary.cu: tables of angles
   std::unique_ptr<QueueState> reduction;  // scratch.cpp: partial sums
 
  private:
