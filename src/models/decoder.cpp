@@ -114,6 +114,7 @@ Decoder::Decoder(Builder& builder, const ModelConfig& config)
   builder.state(targets_, DType::kI32, {tokens});
   builder.state(loss_, wide_type(builder.options().dtype), {tokens});
   builder.state(loss_sum_, DType::kF64, {1});
+  builder.state(micro_step_, DType::kI32, {1});
   if (!builder.options().training) {
     builder.state(best_, DType::kI32, {tokens});
     return;
@@ -148,11 +149,14 @@ void Decoder::compute(const Pass& pass, double scale) {
   head_.loss_and_gradient(pass, pass.rows(normed_), targets_.slice(0, count), scale,
                           loss_.slice(0, count), pass.rows(dnormed_));
   const View gradient = pass.rows(gradient_);
-  fill(pass.context, {.x = gradient, .value = 0.0});
   const View last = blocks_.empty() ? embedded_ : blocks_.back().out();
-  final_norm_.backward(pass, pass.rows(last), pass.rows(dnormed_), gradient);
-  for (auto block = blocks_.rbegin(); block != blocks_.rend(); ++block)
-    block->backward(pass, gradient);
+  // The gradient of a block's output also holds that of its last bias: summed where it is made.
+  const auto sum_behind = [&](std::size_t layers) {
+    return layers == 0 ? View() : blocks_[layers - 1].dout_sum(pass);
+  };
+  final_norm_.backward(pass, pass.rows(last), pass.rows(dnormed_),
+                       {.dx = gradient, .adds_to_dx = false, .dx_sum = sum_behind(blocks_.size())});
+  for (std::size_t i = blocks_.size(); i-- > 0;) blocks_[i].backward(pass, gradient, sum_behind(i));
   embedding_.backward(pass, token_view(pass), gradient);
 }
 

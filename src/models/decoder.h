@@ -49,6 +49,8 @@ class Decoder {
   void load(const Pass& pass, std::span<const std::int32_t> tokens,
             std::span<const std::int32_t> targets);
   void compute(const Pass& pass, double scale);
+  // A place for Pass::micro_step_at, (1) i32; the caller fills it.
+  View micro_step_place() const { return micro_step_; }
   void add_loss(const Pass& pass, View loss_sum, bool accumulate) const;
 
   // One score per target; a target of -1 has none: {0, false}. Computed in pieces of tokens: the
@@ -77,14 +79,15 @@ class Decoder {
   std::deque<Block> blocks_;
   Norm final_norm_;
   LmHead head_;
-  View normed_;    // (tokens, width)
-  View gradient_;  // (tokens, width), of the residual stream
-  View dnormed_;   // (tokens, width)
-  View tokens_;    // (tokens) i32
-  View targets_;   // (tokens) i32
-  View loss_;      // (tokens), in the wide type
-  View loss_sum_;  // (1) f64
-  View best_;      // (tokens) i32, not in training
+  View normed_;      // (tokens, width)
+  View gradient_;    // (tokens, width), of the residual stream
+  View dnormed_;     // (tokens, width)
+  View tokens_;      // (tokens) i32
+  View targets_;     // (tokens) i32
+  View loss_;        // (tokens), in the wide type
+  View loss_sum_;    // (1) f64
+  View micro_step_;  // (1) i32
+  View best_;        // (tokens) i32, not in training
 };
 
 // Fills every parameter: N(0, std) drawn from (seed, kInit, hash of the name, element), ones or

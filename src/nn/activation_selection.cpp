@@ -78,11 +78,11 @@ void ActivationSelection::forward(const Pass& pass, ConstView x, View a) const {
               .keep_columns = seam_.dense_forward ? seam_.dense_neurons : ConstView()});
 }
 
-void ActivationSelection::backward(const Pass& pass, View dz) const {
+void ActivationSelection::apply_again(const Pass& pass, View a) const {
   apply_mask(pass.context,
-             {.x = dz,
+             {.x = a,
               .mask = pass.rows(mask_),
-              .y = dz,
+              .y = a,
               .keep_columns = seam_.dense_forward ? seam_.dense_neurons : ConstView()});
 }
 

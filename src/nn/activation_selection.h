@@ -26,7 +26,9 @@ class ActivationSelection {
   // a (tokens, hidden) in place; x (tokens, width) is the FFN's input.
   void forward(const Pass& pass, ConstView x, View a) const;
   // dz (tokens, hidden) in place.
-  void backward(const Pass& pass, View dz) const;
+  void backward(const Pass& pass, View dz) const { apply_again(pass, dz); }
+  // The mask of the last forward() on something else of its shape, in place.
+  void apply_again(const Pass& pass, View a) const;
   // What stands for `a` (or dz) in the weight gradient: itself, or a selected copy.
   ConstView for_wgrad(const Pass& pass, ConstView a, bool is_gradient) const;
 

@@ -26,11 +26,18 @@ class Block {
   const View& out() const { return out_; }
 
   void forward(const Pass& pass) const;
-  // `gradient` holds the gradient of out and leaves as the gradient of x.
-  void backward(const Pass& pass, View gradient) const;
+  // Where the sum over all tokens of the gradient of out belongs; may be absent.
+  View dout_sum(const Pass& pass) const { return ffn_.dout_sum(pass); }
+  // `gradient` holds the gradient of out and leaves as the gradient of x, whose sum over all tokens
+  // goes to `dx_sum` if that is given.
+  void backward(const Pass& pass, View gradient, View dx_sum) const;
 
  private:
+  // What backward() reads and forward() did not leave behind.
+  void recompute(const Pass& pass) const;
+
   const View& x_;
+  Recompute recompute_;
   Norm attention_norm_;
   SelfAttention attention_;
   Norm ffn_norm_;

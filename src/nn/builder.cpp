@@ -30,20 +30,21 @@ Parameter& Builder::parameter(std::string name, Shape shape, Init init, double i
   return parameter;
 }
 
-void Builder::activation(std::string_view role, View& slot, Shape shape) {
-  if (options_.training) {
-    activations_.reserve(slot, options_.dtype, shape);
+void Builder::forward_result(std::string_view role, View& slot, DType dtype, Shape shape,
+                             bool keep) {
+  if (options_.training && keep) {
+    activations_.reserve(slot, dtype, shape);
   } else {
-    activations_.reserve_shared(role, slot, options_.dtype, shape);
+    activations_.reserve_shared(role, slot, dtype, shape);
   }
 }
 
-void Builder::statistic(std::string_view role, View& slot, Shape shape) {
-  if (options_.training) {
-    activations_.reserve(slot, wide(), shape);
-  } else {
-    activations_.reserve_shared(role, slot, wide(), shape);
-  }
+void Builder::activation(std::string_view role, View& slot, Shape shape, bool keep) {
+  forward_result(role, slot, options_.dtype, shape, keep);
+}
+
+void Builder::statistic(std::string_view role, View& slot, Shape shape, bool keep) {
+  forward_result(role, slot, wide(), shape, keep);
 }
 
 void Builder::scratch(std::string_view role, View& slot, Shape shape) {
@@ -77,7 +78,11 @@ AttentionSeam& Builder::attention_seam(AttentionSeam seam) {
   return attention_seams_.emplace_back(std::move(seam));
 }
 
-void Builder::optimizer_state(View& slot, Shape shape) { optimizer_.reserve(slot, wide(), shape); }
+void Builder::optimizer_state(View& slot, Shape shape) { optimizer_state(slot, shape, wide()); }
+
+void Builder::optimizer_state(View& slot, Shape shape, DType dtype) {
+  optimizer_.reserve(slot, dtype, shape);
+}
 
 std::vector<MemoryLine> Builder::memory_table() const {
   std::vector<MemoryLine> table;

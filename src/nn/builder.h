@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/recompute.h"
 #include "nn/seam.h"
 #include "ops/context.h"
 #include "tensor/arena.h"
@@ -47,6 +48,7 @@ class Builder {
     std::int64_t max_time = 1;
     // Attention keeps the keys and values of one sequence of max_time tokens.
     bool decoding = false;
+    Recompute recompute = {};
     // What the steering of sparsity will ask of the layers: each costs scratch memory.
     bool samples_gradients = false;     // LinearSeam::wgrad
     bool rounds_operands = false;       // LinearSeam::fp8
@@ -62,11 +64,11 @@ class Builder {
 
   Parameter& parameter(std::string name, Shape shape, Init init, double init_std = 0.0);
 
-  // Kept from the forward to the backward pass. In inference nothing is kept, so all slots of one
-  // `role` share their memory.
-  void activation(std::string_view role, View& slot, Shape shape);
+  // Kept from the forward to the backward pass, unless `keep` is false. What is not kept, and in
+  // inference everything, shares its memory with all slots of the same `role`.
+  void activation(std::string_view role, View& slot, Shape shape, bool keep = true);
   // The same in the wide type: statistics of rows.
-  void statistic(std::string_view role, View& slot, Shape shape);
+  void statistic(std::string_view role, View& slot, Shape shape, bool keep = true);
   // Dead when the layer's call returns: shared by role.
   void scratch(std::string_view role, View& slot, Shape shape);
   void scratch_bytes(std::string_view role, View& slot, std::int64_t bytes);
@@ -76,8 +78,9 @@ class Builder {
   void sparsity_state(View& slot, DType dtype, Shape shape);
   // Scratch of another type than the model's.
   void scratch_of(std::string_view role, View& slot, DType dtype, Shape shape);
-  // In the masters' type. Two moments per parameter and whatever else an optimizer keeps.
+  // Two moments per parameter and whatever else an optimizer keeps; by default in the masters' type.
   void optimizer_state(View& slot, Shape shape);
+  void optimizer_state(View& slot, Shape shape, DType dtype);
 
   // A layer's part of the seam; the address stays valid for the life of the builder.
   LinearSeam& linear_seam(LinearSeam seam);
@@ -102,6 +105,7 @@ class Builder {
   const Context* context_;
   Options options_;
   bool has_operands() const { return wide() != options_.dtype; }
+  void forward_result(std::string_view role, View& slot, DType dtype, Shape shape, bool keep);
   DType wide() const { return wide_type(options_.dtype); }
 
   std::deque<Parameter> parameters_;

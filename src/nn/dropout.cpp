@@ -12,6 +12,7 @@ void Dropout::apply(const Pass& pass, ConstView x, View y, ConstView addend) con
                          .p = p_,
                          .seed = pass.seed,
                          .step = pass.micro_step,
+                         .step_at = pass.micro_step_at,
                          .stream = stream_});
 }
 

@@ -12,6 +12,7 @@ std::int64_t input_width(const FeedForward::Options& options) {
 
 FeedForward::FeedForward(Builder& builder, const std::string& name, Options options)
     : options_(options),
+      recompute_(builder.options().recompute),
       seam_(builder.ffn_seam({.name = name,
                               .activation = options.activation,
                               .width = options.width,
@@ -32,14 +33,14 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
       selection_(builder, seam_) {
   const Shape wide{builder.max_tokens(), input_width(options)};
   const Shape hidden{builder.max_tokens(), options.hidden};
-  builder.activation("ffn.before", before_, wide);
-  builder.activation("ffn.after", after_, hidden);
+  builder.activation("ffn.before", before_, wide, recompute_.keeps_hidden());
+  builder.activation("ffn.after", after_, hidden, recompute_.keeps_activated());
   if (!builder.options().training) return;
   builder.scratch("ffn.dbefore", dbefore_, wide);
   if (is_gated(options.activation)) builder.scratch("ffn.dafter", dafter_, hidden);
 }
 
-void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
+void FeedForward::activate(const Pass& pass, ConstView x) const {
   const View before = pass.rows(before_), after = pass.rows(after_);
   if (is_gated(options_.activation)) {
     input_.forward(pass, x, before);
@@ -47,12 +48,30 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
   } else {
     input_.forward_activated(pass, x, options_.activation, before, after);
   }
+}
+
+void FeedForward::recompute(const Pass& pass, ConstView x) const {
+  if (recompute_.keeps_activated()) return;
+  const View after = pass.rows(after_);
+  if (recompute_.keeps_hidden()) {
+    activation_forward(pass.context,
+                       {.kind = options_.activation, .x = pass.rows(before_), .y = after});
+  } else {
+    activate(pass, x);
+  }
+  if (selection_.active(pass)) selection_.apply_again(pass, after);
+}
+
+void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, View out) const {
+  const View after = pass.rows(after_);
+  activate(pass, x);
   selection_.measure(pass, after);
   if (selection_.active(pass)) selection_.forward(pass, x, after);
   output_.forward(pass, after, residual, out);
 }
 
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
+  recompute(pass, x);
   const View before = pass.rows(before_), after = pass.rows(after_), dbefore = pass.rows(dbefore_);
   const ConstView after_of_weight = selection_.for_wgrad(pass, after, /*is_gradient=*/false);
   if (is_gated(options_.activation)) {

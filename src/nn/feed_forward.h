@@ -28,11 +28,19 @@ class FeedForward {
 
   // out = residual + ffn(x)
   void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // Where the sum of dout over all tokens belongs; see ResidualOutput.
+  View dout_sum(const Pass& pass) const { return output_.dout_sum(pass); }
   // dx = gradient of x, given the gradient of out
   void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
 
  private:
+  // before_ and after_, the latter before anything is selected of it.
+  void activate(const Pass& pass, ConstView x) const;
+  // What backward() reads and forward() did not leave behind.
+  void recompute(const Pass& pass, ConstView x) const;
+
   Options options_;
+  Recompute recompute_;
   FfnSeam& seam_;
   Linear input_;
   ResidualOutput output_;

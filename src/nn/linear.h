@@ -39,6 +39,8 @@ class Linear {
   // The same with another dy for the weight than for the bias.
   void weight_gradient(const Pass& pass, ConstView x, ConstView dy) const;
   void bias_gradient(const Pass& pass, ConstView dy) const;
+  // Where bias_gradient() puts its sums, (out); absent without a bias.
+  View bias_gradient_view() const { return bias_ != nullptr ? bias_->gradient : View(); }
 
  private:
   GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;

@@ -9,8 +9,12 @@ namespace twill {
 Norm::Norm(Builder& builder, const std::string& name, Options options)
     : options_(options),
       weight_(builder.parameter(name + ".weight", {options.width}, Init::kOnes)) {
-  if (options.kind == NormKind::kLayer && options.bias)
+  weight_.clear_gradient = false;
+  if (options.kind == NormKind::kLayer && options.bias) {
     bias_ = &builder.parameter(name + ".bias", {options.width}, Init::kZeros);
+    bias_->clear_gradient = false;
+  }
+  // Two numbers per token: not worth computing twice.
   if (options.kind == NormKind::kLayer)
     builder.statistic("norm.mean", mean_, {builder.max_tokens()});
   builder.statistic("norm.rstd", rstd_, {builder.max_tokens()});
@@ -34,15 +38,17 @@ void Norm::forward(const Pass& pass, ConstView x, View y) const {
                                     .eps = options_.eps});
 }
 
-void Norm::backward(const Pass& pass, ConstView x, ConstView dy, View dx) const {
+void Norm::backward(const Pass& pass, ConstView x, ConstView dy, const Gradient& gradient) const {
   if (options_.kind == NormKind::kRms) {
     rms_norm_backward(pass.context, {.x = x,
                                      .weight = weight_.operand,
                                      .rstd = rstd_.slice(0, pass.tokens()),
                                      .dy = dy,
-                                     .dx = dx,
+                                     .dx = gradient.dx,
                                      .dweight = weight_.gradient,
-                                     .accumulate_dx = true});
+                                     .dx_sum = gradient.dx_sum,
+                                     .accumulate_dx = gradient.adds_to_dx,
+                                     .accumulate = pass.accumulate});
     return;
   }
   layer_norm_backward(pass.context, {.x = x,
@@ -50,10 +56,12 @@ void Norm::backward(const Pass& pass, ConstView x, ConstView dy, View dx) const 
                                      .mean = mean_.slice(0, pass.tokens()),
                                      .rstd = rstd_.slice(0, pass.tokens()),
                                      .dy = dy,
-                                     .dx = dx,
+                                     .dx = gradient.dx,
                                      .dweight = weight_.gradient,
                                      .dbias = bias_ != nullptr ? bias_->gradient : View(),
-                                     .accumulate_dx = true});
+                                     .dx_sum = gradient.dx_sum,
+                                     .accumulate_dx = gradient.adds_to_dx,
+                                     .accumulate = pass.accumulate});
 }
 
 }  // namespace twill

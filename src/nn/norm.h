@@ -22,8 +22,16 @@ class Norm {
   Norm(Builder& builder, const std::string& name, Options options);
 
   void forward(const Pass& pass, ConstView x, View y) const;
-  // dx += the gradient through the norm: the residual stream's gradient is already in dx.
-  void backward(const Pass& pass, ConstView x, ConstView dy, View dx) const;
+
+  struct Gradient {
+    View dx;
+    // The residual stream's gradient is already in dx: add to it.
+    bool adds_to_dx = true;
+    // (width), optional: the sum of dx over all tokens, which is the gradient of the bias that was
+    // added to x last. Overwritten or added to, as the pass says.
+    View dx_sum = {};
+  };
+  void backward(const Pass& pass, ConstView x, ConstView dy, const Gradient& gradient) const;
 
  private:
   Options options_;

@@ -21,6 +21,8 @@ struct Pass {
   bool training = false;
   std::uint64_t seed = 0;
   std::uint32_t micro_step = 0;
+  // (1) i32, optional: where micro_step stands when the work runs. Recorded work reads it there.
+  ConstView micro_step_at = {};
   // Activations are selected, attention sees its pattern and operands are rounded, as the seams say
   // (nn/seam.h). Without it a pass is the plain model on the forward operands: a causal one.
   bool as_trained = false;

@@ -24,17 +24,26 @@ ConstView ResidualOutput::through_dropout(const Pass& pass, ConstView dout) cons
   return pass.rows(branch_);
 }
 
+View ResidualOutput::dout_sum(const Pass& pass) const {
+  return dropout_.active(pass) ? View() : linear_.bias_gradient_view();
+}
+
+void ResidualOutput::wgrad(const Pass& pass, ConstView x, ConstView dy) const {
+  linear_.weight_gradient(pass, x, dy);
+  if (dropout_.active(pass)) linear_.bias_gradient(pass, dy);
+}
+
 void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, View dx,
                               ConstView x_of_weight) const {
   const ConstView dy = through_dropout(pass, dout);
-  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dy);
+  wgrad(pass, x_of_weight ? x_of_weight : x, dy);
   linear_.dgrad(pass, dy, dx);
 }
 
 void ResidualOutput::backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f,
                                         View before, View dbefore, ConstView x_of_weight) const {
   const ConstView dy = through_dropout(pass, dout);
-  linear_.wgrad(pass, x_of_weight ? x_of_weight : x, dy);
+  wgrad(pass, x_of_weight ? x_of_weight : x, dy);
   linear_.dgrad_activated(pass, dy, f, before, dbefore);
 }
 

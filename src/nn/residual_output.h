@@ -21,6 +21,11 @@ class ResidualOutput {
 
   // out = residual + dropout(linear(x))
   void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // Where the sum of dout over all tokens belongs, (out): it is the gradient of the bias, and whoever
+  // computes dout adds it up on the way (Norm::Gradient::dx_sum). Absent when there is no bias, or
+  // dropout in between: backward() then sees to the bias itself.
+  View dout_sum(const Pass& pass) const;
+
   // dx = gradient of x, given the gradient of out; the residual's gradient stays with the caller.
   // `x_of_weight`, if given, stands for x in the weight's gradient.
   void backward(const Pass& pass, ConstView x, ConstView dout, View dx,
@@ -32,6 +37,7 @@ class ResidualOutput {
  private:
   // The gradient of the linear layer's output.
   ConstView through_dropout(const Pass& pass, ConstView dout) const;
+  void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
 
   Linear linear_;
   Dropout dropout_;

@@ -40,9 +40,10 @@ SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options 
   const std::int64_t tokens = builder.max_tokens();
   const Shape qkv_shape{tokens, qkv_heads_ * options.head_dim};
   const Shape context_shape{tokens, options.heads * options.head_dim};
-  builder.activation("attention.qkv", qkv_out_, qkv_shape);
-  builder.activation("attention.context", context_, context_shape);
-  builder.statistic("attention.lse", lse_, {tokens * options.heads});
+  const bool keep = builder.options().recompute.keeps_inside();
+  builder.activation("attention.qkv", qkv_out_, qkv_shape, keep);
+  builder.activation("attention.context", context_, context_shape, keep);
+  builder.statistic("attention.lse", lse_, {tokens * options.heads}, keep);
   if (builder.options().training) {
     builder.scratch("attention.dqkv", dqkv_, qkv_shape);
     builder.scratch("attention.dcontext", dcontext_, context_shape);

@@ -28,6 +28,8 @@ class SelfAttention {
 
   // out = residual + attention(x)
   void forward(const Pass& pass, ConstView x, ConstView residual, View out) const;
+  // Where the sum of dout over all tokens belongs; see ResidualOutput.
+  View dout_sum(const Pass& pass) const { return output_.dout_sum(pass); }
   // dx = gradient of x, given the gradient of out
   void backward(const Pass& pass, ConstView x, ConstView dout, View dx) const;
 

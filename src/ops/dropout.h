@@ -7,7 +7,9 @@
 //   keep(i)       word i % 4 of random_bits(seed, kDropout, step, stream * 2^40 + i / 4), as
 //                 unit_float, is at least p (compared in f64)
 //
-// `stream` (below 2^24) numbers the place in the model, `step` the micro-step of the run. No mask
+// `stream` (below 2^24) numbers the place in the model, `step` the micro-step of the run. Where
+// step_at is given, the step is the number that stands there when the work runs: recorded work then
+// draws anew each time. No mask
 // is stored: the backward pass is the same op on dy with the same seed, step and stream. 1/(1-p) is
 // rounded to f32 (beside f64: f64) once; the product and the sum round separately (no fused
 // multiply-add), and a dropped element is addend + 0. bf16 is computed in f32 and rounded at the
@@ -26,6 +28,7 @@ struct DropoutArgs {
   double p = 0.0;
   std::uint64_t seed = 0;
   std::uint32_t step = 0;
+  ConstView step_at = {};  // (1) i32, optional; its bits are those of the step
   std::uint64_t stream = 0;
 };
 

@@ -27,6 +27,7 @@ DeviceStep::DeviceStep(const Context& context, Decoder& model, Optimizer& optimi
   for (Batches& batches : batches_) {
     batches.tokens = Tensor(DType::kI32, all, staging_memory(context));
     batches.targets = Tensor(DType::kI32, all, staging_memory(context));
+    batches.micro_steps = Tensor(DType::kI32, {shape.micro_batches}, staging_memory(context));
   }
 }
 
@@ -50,8 +51,7 @@ void DeviceStep::prefetch(std::int64_t first_window) {
 template <class Work>
 void DeviceStep::run(Piece& piece, const Work& work) {
   const KernelTable& kernels = context_.kernels();
-  const bool may_record =
-      shape_.records && kernels.begin_recording != nullptr && context_.observer == nullptr;
+  const bool may_record = kernels.begin_recording != nullptr && context_.observer == nullptr;
   if (!may_record || !piece.has_run) {
     work();
     piece.has_run = true;
@@ -71,7 +71,8 @@ void DeviceStep::run(Piece& piece, const Work& work) {
   kernels.replay(*piece.recording, context_.queue());
 }
 
-void DeviceStep::micro_batch(std::int64_t first_window, const Pass& pass, std::int64_t index) {
+void DeviceStep::micro_batch(std::int64_t first_window, Pass pass, std::int64_t index) {
+  const ProfilerRange range(context_.kernels(), "micro_batch");
   prefetch(first_window);
   Batches& batches = batches_of(first_window);
   const std::int64_t tokens = shape_.batch * shape_.time;
@@ -80,6 +81,10 @@ void DeviceStep::micro_batch(std::int64_t first_window, const Pass& pass, std::i
                                          static_cast<std::size_t>(tokens));
   };
   model_.load(pass, part(batches.tokens), part(batches.targets));
+  auto* micro_step = batches.micro_steps.view().as<std::int32_t>() + index;
+  *micro_step = static_cast<std::int32_t>(pass.micro_step);
+  pass.micro_step_at = model_.micro_step_place();
+  copy_in(context_, model_.micro_step_place(), micro_step);
   // Windows of a corpus have a target behind every token.
   const double scale = 1.0 / static_cast<double>(shape_.micro_batches * tokens);
   run(index == 0 ? first_ : later_, [&] {
@@ -89,6 +94,7 @@ void DeviceStep::micro_batch(std::int64_t first_window, const Pass& pass, std::i
 }
 
 void DeviceStep::update(double lr, std::int64_t update_count) {
+  const ProfilerRange range(context_.kernels(), "update");
   optimizer_.set_scalars(context_, lr, update_count);
   run(update_, [&] { optimizer_.update_on_device(context_); });
 }

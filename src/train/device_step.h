@@ -3,9 +3,8 @@
 // update run as recorded pieces, and the host waits once, at the end.
 //
 // The first run of each piece is plain: libraries choose their algorithms in it. The second is
-// recorded; all later ones are replayed. What changes between steps is read from memory: tokens and
-// the optimizer's scalars. Dropout draws from the micro-step, which a recording would freeze: with
-// dropout everything stays plain.
+// recorded; all later ones are replayed. What changes between steps is read from memory: tokens, the
+// micro-step that random draws depend on, and the optimizer's scalars.
 #pragma once
 
 #include <cstdint>
@@ -26,7 +25,6 @@ class DeviceStep {
     std::int64_t batch = 1;
     std::int64_t time = 1;
     std::int64_t micro_batches = 1;
-    bool records = true;
   };
   DeviceStep(const Context& context, Decoder& model, Optimizer& optimizer,
              const MixedWindows& stream, Shape shape);
@@ -35,7 +33,7 @@ class DeviceStep {
   void prefetch(std::int64_t first_window);
 
   // Gives micro-batch `index` of that step to the queue.
-  void micro_batch(std::int64_t first_window, const Pass& pass, std::int64_t index);
+  void micro_batch(std::int64_t first_window, Pass pass, std::int64_t index);
   // Gives the update to the queue; gradients that are not finite change nothing.
   void update(double lr, std::int64_t update_count);
 
@@ -59,6 +57,7 @@ class DeviceStep {
     std::int64_t first_window = -1;
     Tensor tokens;  // (micro_batches, batch, time) i32, staged
     Tensor targets;
+    Tensor micro_steps;  // (micro_batches) i32, staged
   };
   Batches& batches_of(std::int64_t first_window);
 

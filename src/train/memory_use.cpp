@@ -66,7 +66,8 @@ void require_memory(const Context& context, const std::vector<MemoryLine>& table
         fmt::format("{}{} {:.1f}", largest.empty() ? "" : ", ", line.region, gib(line.bytes));
   require(needed <= available,
           "the model and its batch need {:.1f} GiB ({}), {:.1f} GiB {}are free; lower "
-          "train.micro_batch, train.sequence or the size of the model",
+          "train.micro_batch, train.sequence or the size of the model, or trade time for memory "
+          "with train.recompute=block (nothing else changes)",
           gib(needed), largest, gib(available), is_host ? "" : "of the GPU ");
 }
 

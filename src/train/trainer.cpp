@@ -23,13 +23,14 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
       evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
                  config.eval.windows),
-      builder_(context,
-               SparsityEngine::asked_of(config.recipe, {.dtype = storage_type(config, context),
-                                                        .training = true,
-                                                        .max_batch = config.train.micro_batch,
-                                                        .max_time = config.sequence()})),
+      builder_(context, SparsityEngine::asked_of(
+                            config.recipe, {.dtype = storage_type(config, context),
+                                            .training = true,
+                                            .max_batch = config.train.micro_batch,
+                                            .max_time = config.sequence(),
+                                            .recompute = recompute_of(config.train.recompute)})),
       model_(builder_, config.model),
-      optimizer_(builder_, config.optimizer),
+      optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed)),
       inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
@@ -48,8 +49,7 @@ void Trainer::begin() {
   device_step_.emplace(context_, model_, optimizer_, stream_,
                        DeviceStep::Shape{.batch = config_.train.micro_batch,
                                          .time = config_.sequence(),
-                                         .micro_batches = config_.accumulation(),
-                                         .records = config_.model.dropout == 0.0});
+                                         .micro_batches = config_.accumulation()});
 }
 
 Pass Trainer::pass_of(std::int64_t index, std::int64_t count) const {

@@ -10,6 +10,7 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
+#include "ops/column_sum.h"
 #include "support/finite_difference.h"
 #include "support/seeds.h"
 #include "tensor/tensor.h"
@@ -74,6 +75,16 @@ class LayerBench {
     for (Parameter& parameter : builder.parameters())
       EXPECT_TRUE(expect_gradient(parameter.name.c_str(), loss_at(parameter.value),
                                   values_of(parameter.value), values_of(parameter.gradient)));
+  }
+
+  // The backward pass of a branch: what made dout has summed it up for the last bias.
+  template <class Layer>
+  void backward(const Layer& layer, const Pass& pass) {
+    sum_dout(layer.dout_sum(pass));
+    layer.backward(pass, x.view(), dout.view(), dx.view());
+  }
+  void sum_dout(View sum) {
+    if (sum) column_sum(context, {.x = dout.view(), .sum = sum});
   }
 
   Context context;

@@ -36,10 +36,12 @@ TEST_F(LayerGradient, Norm) {
       const Norm layer(bench.builder, "norm", {.kind = kind, .width = 6, .bias = bias});
       bench.builder.commit();
       const Pass pass = bench.pass();
-      // The gradient is added to dx, which is zero here, and to the parameters' gradients.
-      bench.check(
-          [&] { layer.forward(pass, bench.x.view(), bench.out.view()); },
-          [&] { layer.backward(pass, bench.x.view(), bench.dout.view(), bench.dx.view()); });
+      // The gradient is added to dx, which is zero here.
+      bench.check([&] { layer.forward(pass, bench.x.view(), bench.out.view()); },
+                  [&] {
+                    layer.backward(pass, bench.x.view(), bench.dout.view(),
+                                   {.dx = bench.dx.view()});
+                  });
     }
   }
 }
@@ -51,7 +53,7 @@ void check_branch(LayerBench& bench, const Layer& layer) {
   const Pass pass = bench.pass();
   const Tensor residual(DType::kF64, bench.out.view().shape());
   bench.check([&] { layer.forward(pass, bench.x.view(), residual.view(), bench.out.view()); },
-              [&] { layer.backward(pass, bench.x.view(), bench.dout.view(), bench.dx.view()); });
+              [&] { bench.backward(layer, pass); });
 }
 
 TEST_F(LayerGradient, SelfAttention) {
@@ -108,7 +110,8 @@ TEST_F(LayerGradient, Block) {
       },
       [&] {
         assign(bench.dx.view(), values_of(bench.dout.view()));
-        block.backward(pass, bench.dx.view());
+        bench.sum_dout(block.dout_sum(pass));
+        block.backward(pass, bench.dx.view(), {});
       });
 }
 

@@ -5,6 +5,7 @@
 
 #include "base/rng.h"
 #include "ops/checks.h"
+#include "ops/transfer.h"
 #include "support/expect_error.h"
 #include "support/judge.h"
 
@@ -20,19 +21,25 @@ struct DropoutProblem {
   Alias alias = Alias::kNone;
   std::uint64_t seed = 42, stream = 3;
   std::uint32_t step = 7;
+  bool reads_step = false;  // from memory, where it stands instead
 
   Outputs run(const Setup& setup) const {
     const Shape shape{static_cast<std::int64_t>(x.size())};
     const Buffer x_in = setup.buffer(x), addend_in = setup.buffer(addend);
     const Buffer own = setup.buffer(rubbish(shape[0]));
     const Buffer& y = alias == Alias::kYIsX ? x_in : alias == Alias::kYIsAddend ? addend_in : own;
-    dropout(*setup.context(), {.x = x_in.view(shape),
-                               .addend = optional_view(addend_in, shape),
-                               .y = y.view(shape),
-                               .p = p,
-                               .seed = seed,
-                               .step = step,
-                               .stream = stream});
+    const Context& context = *setup.context();
+    Tensor step_word(DType::kI32, {1}, context.memory());
+    const auto bits = static_cast<std::int32_t>(step);
+    copy_in(context, step_word.view(), &bits);
+    dropout(context, {.x = x_in.view(shape),
+                      .addend = optional_view(addend_in, shape),
+                      .y = y.view(shape),
+                      .p = p,
+                      .seed = seed,
+                      .step = reads_step ? 0 : step,
+                      .step_at = reads_step ? step_word.view() : View(),
+                      .stream = stream});
     return {{"y", y.values(), y.dtype()}};
   }
 };
@@ -83,6 +90,16 @@ TEST_P(Dropout, KnowsLargeStreamsAndSeeds) {
   problem.seed = 0xfedc'ba98'7654'3210u;
   problem.stream = (1u << 24) - 1;
   problem.step = 0xffff'ffffu;
+  EXPECT_TRUE(check_one(GetParam(), problem));
+}
+
+TEST_P(Dropout, ReadsTheStepWhereItStands) {
+  Random random;
+  DropoutProblem problem{.x = random.normal(257), .p = 0.3};
+  problem.step = 0x8000'0001u;
+  const Values plain = problem.run(GetParam())[0].values;
+  problem.reads_step = true;
+  EXPECT_EQ(problem.run(GetParam())[0].values, plain);
   EXPECT_TRUE(check_one(GetParam(), problem));
 }
 

@@ -91,7 +91,7 @@ struct Product {
 class ProductRecorder final : public OpObserver {
  public:
   void before(std::string_view) override {}
-  void after(std::string_view op) override {
+  void after(std::string_view op, const OpWork&) override {
     if (op == "gemm") products.back().c = numbers_in(c_);
   }
   void gemm(const GemmArgs& args) override {

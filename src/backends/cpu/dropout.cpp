@@ -23,7 +23,9 @@ constexpr std::int64_t kPiece = 16384;  // about 15 us; a multiple of four, as a
 void dropout(const DropoutArgs& args, const Device&, Queue& queue) {
   // unit_float(bits) >= p  <=>  bits >> 8 >= p 2^24; the product is exact, so rounding up is too.
   const DropoutMask mask{.seed = args.seed,
-                         .step = args.step,
+                         .step = args.step_at
+                                     ? static_cast<std::uint32_t>(*args.step_at.as<std::int32_t>())
+                                     : args.step,
                          .first_element = args.stream << 40,
                          .threshold = static_cast<std::uint32_t>(std::ceil(args.p * 0x1p24))};
   run_pieces(queue, args.x.num_elements(), kPiece, [&](std::int64_t begin, std::int64_t end) {

@@ -86,11 +86,13 @@ __device__ __forceinline__ void loose_group(const T* x, const T* addend, T* y, c
 }
 
 template <class T, bool kAligned, bool kAddend>
-__global__ __launch_bounds__(kThreads, kBlocksPerSm) void dropout_kernel(const T* x,
-                                                                         const T* addend, T* y,
-                                                                         std::int64_t n, Mask mask,
-                                                                         float scale) {
+__global__ __launch_bounds__(kThreads,
+                             kBlocksPerSm) void dropout_kernel(const T* x, const T* addend, T* y,
+                                                               std::int64_t n, Mask mask,
+                                                               const std::int32_t* step_at,
+                                                               float scale) {
   constexpr int V = kVec<T>;
+  if (step_at != nullptr) mask.step = static_cast<std::uint32_t>(*step_at);
   const std::int64_t stride = std::int64_t{gridDim.x} * (kThreads * V);
   std::int64_t i = (std::int64_t{blockIdx.x} * kThreads + threadIdx.x) * V;
   if constexpr (kAligned)
@@ -109,7 +111,7 @@ void launch(const DropoutArgs& args, const Device& device, cudaStream_t stream) 
   const unsigned blocks = grid_for(ceil_div(n, kThreads * kVec<T>), kBlocksPerSm, device);
   dropout_kernel<T, kAligned, kAddend><<<blocks, kThreads, 0, stream>>>(
       pointer<T>(args.x), pointer<T>(args.addend), pointer<T>(args.y), n, mask,
-      static_cast<float>(1.0 / (1.0 - args.p)));
+      pointer<std::int32_t>(args.step_at), static_cast<float>(1.0 / (1.0 - args.p)));
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -11,7 +11,9 @@ namespace {
 bool keep(const DropoutArgs& args, std::int64_t i) {
   const auto index = static_cast<std::uint64_t>(i);
   const std::uint64_t element = (args.stream << 40) + index / 4;
-  const Philox4 words = random_bits(args.seed, Purpose::kDropout, args.step, element);
+  const std::uint32_t step =
+      args.step_at ? static_cast<std::uint32_t>(*args.step_at.as<std::int32_t>()) : args.step;
+  const Philox4 words = random_bits(args.seed, Purpose::kDropout, step, element);
   return unit_float(words[index % 4]) >= args.p;
 }
 
