@@ -38,12 +38,18 @@ std::string why_not_cuda(const RunConfig& config, Use use) {
   return std::string(cuda_runs(config, use) ? "" : kDenseOnly);
 }
 
+// On the cpu bf16 is what products see, not what is stored. Inference is f32 on every backend.
+const KernelTable& cpu_kernels(const RunConfig& config, Use use) {
+  const bool rounds = use == Use::kTraining && config.train.precision == "bf16";
+  return rounds ? rounded_cpu_table() : cpu_table();
+}
+
 }  // namespace
 
 Context open_context(const RunConfig& config, Use use) {
   const int threads = static_cast<int>(config.threads);
   if (config.device == "reference") return Context(reference_table(), threads);
-  if (config.device == "cpu") return Context(cpu_table(), threads);
+  if (config.device == "cpu") return Context(cpu_kernels(config, use), threads);
   if (config.device.starts_with(kCuda)) {
     require(cuda_table() != nullptr,
             "device = \"{}\": this build has no CUDA backend; install the CUDA toolkit (nvcc) and "
@@ -56,16 +62,17 @@ Context open_context(const RunConfig& config, Use use) {
   const std::string reason = why_not_cuda(config, use);
   if (reason.empty()) return Context(*cuda_table(), threads);
   if (machine_has_gpu()) log_warning(fmt::format("the GPU is not used: {}", reason));
-  return Context(cpu_table(), threads);
+  return Context(cpu_kernels(config, use), threads);
 }
 
 DType storage_type(const RunConfig& config, const Context& context) {
-  const bool stores_bf16 = context.kernels().stores_bf16;
+  const KernelTable& kernels = context.kernels();
+  const bool stores_bf16 = kernels.stores_bf16;
   if (config.train.precision == "bf16")
-    require(stores_bf16,
+    require(stores_bf16 || &kernels == &rounded_cpu_table(),
             "train.precision = \"bf16\": the {} backend computes in f32; leave the key out, or use "
-            "device=cuda",
-            context.kernels().name);
+            "device=cuda, or device=cpu",
+            kernels.name);
   return stores_bf16 && config.train.precision != "f32" ? DType::kBf16 : DType::kF32;
 }
 

@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "io/toml_config.h"
 #include "models/presets.h"
+#include "nn/recompute.h"
 
 namespace twill {
 namespace {
@@ -21,6 +22,7 @@ constexpr std::array<std::string_view, 12> kDevices{"auto",   "cpu",    "cuda", 
                                                     "cuda:5", "cuda:6", "cuda:7", "reference"};
 constexpr std::array<std::string_view, 3> kPrecisions{"auto", "bf16", "f32"};
 constexpr std::array<std::string_view, 2> kOnNonfinite{"stop", "skip"};
+constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
 constexpr std::array<std::string_view, 4> kSchedules{"cosine", "linear", "wsd", "constant"};
 
 }  // namespace
@@ -42,8 +44,13 @@ void TrainConfig::fields(FieldVisitor& visit) {
   visit("batch_tokens", batch_tokens, Range<std::int64_t>{0, std::int64_t{1} << 40},
         "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
   visit("precision", precision, kPrecisions,
-        "type of activations and operands; auto: bf16 on a GPU, f32 on the CPU. Weights, moments, "
-        "gradients and sums are f32 in either");
+        "type of activations and operands; auto: bf16 on a GPU, f32 on the CPU, where bf16 rounds "
+        "the operands of matrix products and attention only. Weights, moments, gradients and sums "
+        "are f32 in either");
+  visit("recompute", recompute, kRecomputeNames,
+        "what the backward pass computes again instead of keeping it: less memory, more time, the "
+        "same bits",
+        OnResume::kFree);
   visit("on_nonfinite", on_nonfinite, kOnNonfinite,
         "when loss or gradient is not finite: stop the run, or skip the update", OnResume::kFree);
   visit("start_from", start_from, {},
@@ -67,6 +74,10 @@ void OptimizerConfig::fields(FieldVisitor& visit) {
   visit("weight_decay", weight_decay, Range<double>{0.0, 1e6},
         "decoupled decay of matrices; vectors (norms, biases) do not decay");
   visit("clip", clip, Range<double>{0.0, 1e9}, "largest global gradient norm; 0 does not clip");
+  visit("moments", moments, kMoments,
+        "type in which both moments are kept; bf16 takes half the memory and rounds them by "
+        "chance; a run can go on from f32 to bf16, not back",
+        OnResume::kFree);
   visit.list("group", group, "rules for some parameters; later ones win");
 }
 
@@ -186,6 +197,21 @@ void require_recipe_fits(const RunConfig& config) {
           config.recipe.name, needed, config.model.ffn.activation, needed);
 }
 
+// Ops of sparsity that read or set moments know them in f32.
+void require_moments_fit(const RunConfig& config) {
+  if (config.optimizer.moments == "f32") return;
+  for (const PhaseConfig& phase : config.recipe.phase) {
+    const bool watches = phase.early_end.when != "never";
+    const bool regrows = phase.weights.is_topology() && phase.optimizer.regrown != "keep";
+    require(!watches && !regrows,
+            "recipe {} {} and needs them in f32, but optimizer.moments = \"{}\": leave the key out",
+            config.recipe.name,
+            watches ? "watches the second moments (early_end)"
+                    : "sets the moments of regrown weights (optimizer.regrown)",
+            config.optimizer.moments);
+  }
+}
+
 }  // namespace
 
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
@@ -206,6 +232,7 @@ RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
           config.train.batch_tokens, micro,
           std::max<std::int64_t>(1, (config.train.batch_tokens + micro / 2) / micro) * micro);
   require_recipe_fits(config);
+  require_moments_fit(config);
   return config;
 }
 

@@ -26,6 +26,7 @@ struct TrainConfig {
   std::int64_t micro_batch = 8;
   std::int64_t batch_tokens = 0;
   std::string precision = "auto";
+  std::string recompute = "none";
   std::string on_nonfinite = "stop";
   std::string start_from;
   void fields(FieldVisitor& visit);
@@ -46,6 +47,7 @@ struct OptimizerConfig {
   double eps = 1e-8;
   double weight_decay = 0.1;
   double clip = 1.0;
+  std::string moments = "f32";
   std::vector<OptimizerGroup> group;
   void fields(FieldVisitor& visit);
 };

@@ -66,7 +66,8 @@ TEST_F(BadInput, OutOfRange) {
 }
 
 TEST_F(BadInput, DeviceThatIsNotThere) {
-  expect_line(train({"train.precision=bf16"}), "leave the key out, or use device=cuda");
+  expect_line(train({"device=reference", "train.precision=bf16"}),
+              "leave the key out, or use device=cuda");
   // Whether it is the build, the driver or the GPU that is missing.
   expect_line(train({"device=cuda:7"}), "or use device=cpu");
   expect_line(train({"device=cuda:7", "recipe=fst"}), "use device=cpu");

@@ -7,6 +7,7 @@
 #include <functional>
 
 #include "backends/cpu/rotary_table.h"
+#include "backends/cpu/rounded_products.h"
 #include "base/thread_pool.h"
 #include "ops/kernel_table.h"
 
@@ -18,10 +19,12 @@ class CpuQueue final : public Queue {
 
   ThreadPool& pool() { return pool_; }
   RotaryTables& rotary_tables() { return rotary_tables_; }
+  RoundedOperands& rounded_operands() { return rounded_operands_; }
 
  private:
   ThreadPool pool_;
   RotaryTables rotary_tables_;
+  RoundedOperands rounded_operands_;
 };
 
 inline CpuQueue& cpu_queue(Queue& queue) { return static_cast<CpuQueue&>(queue); }

@@ -1,0 +1,120 @@
+// SPDX-License-Identifier: Apache-2.0
+// train.precision = "bf16" on the cpu: operands of products are rounded, nothing else.
+#include <atomic>
+#include <sstream>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "io/temp_dir.h"
+#include "support/expect_error.h"
+#include "train/tiny_run.h"
+
+namespace twill {
+namespace {
+
+class StopAfter : public TrainingListener {
+ public:
+  explicit StopAfter(std::int64_t step) : step_(step) {}
+  void on_step(const StepResult& result, const StepShares&) override {
+    if (result.step == step_) stop = true;
+  }
+  std::atomic<bool> stop{false};
+
+ private:
+  std::int64_t step_;
+};
+
+class RoundedTraining : public testing::Test {
+ protected:
+  Outcome start(const std::string& name, std::vector<std::string> more,
+                std::int64_t stop_after = -1) {
+    more.insert(more.end(), {"run.name=" + name, "run.dir=" + dir_.path()});
+    StopAfter listener(stop_after);
+    return run_training({.config_file = "", .overrides = tiny_settings(more), .resume = ""},
+                        listener, listener.stop);
+  }
+  Outcome resume(const std::string& name, std::vector<std::string> overrides = {}) {
+    overrides.push_back("run.dir=" + dir_.path());
+    StopAfter listener(-1);
+    return run_training({.config_file = "", .overrides = overrides, .resume = name}, listener,
+                        listener.stop);
+  }
+  std::string file(const std::string& run, const std::string& name) const {
+    return content_of(dir_ / (run + "/" + name));
+  }
+  std::string weights(const std::string& run) const {
+    return file(run, "checkpoints/step-00000012/model.safetensors");
+  }
+  std::string state(const std::string& run) const {
+    return file(run, "checkpoints/step-00000012/state.safetensors");
+  }
+  bool config_has(const std::string& run, const std::string& line) const {
+    return file(run, "config.toml").find(line) != std::string::npos;
+  }
+  std::vector<double> validation_losses(const std::string& run) const {
+    std::istringstream lines(file(run, "metrics.jsonl"));
+    std::vector<double> losses;
+    for (std::string line; std::getline(lines, line);) {
+      const nlohmann::json json = nlohmann::json::parse(line);
+      if (json.contains("val_loss")) losses.push_back(json.at("val_loss"));
+    }
+    return losses;
+  }
+
+  TempDir dir_;
+};
+
+const char* const kBf16 = "train.precision=bf16";
+
+TEST_F(RoundedTraining, LearnsOtherWeightsThanF32AndAsMuch) {
+  EXPECT_EQ(start("rounded", {kBf16}), Outcome::kDone);
+  EXPECT_EQ(start("plain", {}), Outcome::kDone);
+  ASSERT_FALSE(weights("plain").empty());
+  EXPECT_NE(weights("rounded"), weights("plain"));
+  const std::vector<double> rounded = validation_losses("rounded");
+  const std::vector<double> plain = validation_losses("plain");
+  EXPECT_NE(rounded.front(), plain.front()) << "the first evaluation has rounded operands as well";
+  EXPECT_NE(rounded.back(), plain.back());
+  const double learnt = plain.front() - plain.back();
+  EXPECT_GT(learnt, 0.0);
+  // Rounding moves a loss by 2^-9 of what it is made of: far less than a tenth of what is learnt.
+  EXPECT_NEAR(rounded.back(), plain.back(), 0.1 * learnt);
+}
+
+TEST_F(RoundedTraining, StoppedAndResumedEqualsUninterrupted) {
+  EXPECT_EQ(start("whole", {kBf16}), Outcome::kDone);
+  EXPECT_EQ(start("stopped", {kBf16}, 7), Outcome::kInterrupted);
+  EXPECT_EQ(resume("stopped", {"threads=2"}), Outcome::kDone);
+  ASSERT_FALSE(weights("whole").empty());
+  EXPECT_EQ(weights("stopped"), weights("whole"));
+  EXPECT_EQ(state("stopped"), state("whole"));
+  EXPECT_EQ(validation_losses("stopped"), validation_losses("whole"));
+}
+
+TEST_F(RoundedTraining, StaysInTheRunsConfig) {
+  start("rounded", {kBf16}, 3);
+  EXPECT_TRUE(config_has("rounded", "precision = \"bf16\""));
+  expect_error([&] { resume("rounded", {"train.precision=f32"}); },
+               "with train.precision = \"f32\": it was started with \"bf16\"");
+  EXPECT_EQ(resume("rounded"), Outcome::kDone);
+  EXPECT_TRUE(config_has("rounded", "precision = \"bf16\""));
+  start("plain", {"train.steps=1"});
+  EXPECT_TRUE(config_has("plain", "precision = \"f32\"")) << "auto";
+}
+
+TEST(RoundedContext, IsForTrainingOnTheCpu) {
+  const RunConfig rounded = tiny_config({kBf16});
+  const Context context = open_context(rounded);
+  EXPECT_EQ(&context.kernels(), &rounded_cpu_table());
+  EXPECT_EQ(storage_type(rounded, context), DType::kF32);
+  EXPECT_EQ(&open_context(rounded, Use::kInference).kernels(), &cpu_table());
+  for (const char* precision : {"train.precision=auto", "train.precision=f32"})
+    EXPECT_EQ(&open_context(tiny_config({precision})).kernels(), &cpu_table()) << precision;
+  const RunConfig reference = tiny_config({kBf16, "device=reference"});
+  expect_error([&] { (void)storage_type(reference, open_context(reference)); },
+               "the reference backend computes in f32; leave the key out, or use device=cuda");
+}
+
+}  // namespace
+}  // namespace twill
