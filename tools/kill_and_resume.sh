@@ -15,7 +15,9 @@ settings='model.layers=2 model.width=64 model.context=64 train.micro_batch=4 tra
   checkpoint.every=7 eval.every=11 eval.windows=8 model.dropout=0.1 log.sample_tokens=0'
 
 # Metrics without the one field that is a time.
-timeless() { sed 's/,"tokens_per_s":[^,}]*//' "runs/$1/metrics.jsonl"; }
+timeless() {
+  sed -E 's/,"(tokens_per_s|mfu|roof_share|gpu_memory_bytes|power_watts)":[^,}]*//g' "runs/$1/metrics.jsonl"
+}
 
 # Milliseconds in [20, 420) from the kernel's random numbers.
 pause() {

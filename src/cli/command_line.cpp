@@ -98,6 +98,9 @@ void describe_training(CommandLine& line) {
   bench->add_option("--steps", line.bench.steps, "steps to time, or passes over the text")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
       ->capture_default_str();
+  bench->add_flag("--turns", line.bench.turns,
+                  "step: time --steps of them for every line of standard input, to take turns with "
+                  "another program (bench/peers/compare_steps.py)");
   bench->add_option("--json", line.bench.json, "also write the result to this file");
 }
 

@@ -57,6 +57,7 @@ struct BenchCommand {
   std::vector<std::string> words;  // [CONFIG.toml] [key=value …], or a text
   std::int64_t steps = 10;
   std::string json;       // file to write, may be empty
+  bool turns = false;     // of "step": time `steps` of them for every line of standard input
   std::string tokenizer;  // of "tokenizer"
   std::int64_t threads = 0;
 };

@@ -6,6 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "cli/commands.h"
+#include "cli/text_format.h"
 #include "ops/kernel_table.h"
 #include "twill/version.h"
 
@@ -19,6 +20,24 @@ std::string cpu_name() {
   return "unknown";
 }
 
+// Power, memory and clock, as far as the driver tells them.
+std::string reading_text(const DeviceReadings& readings) {
+  std::string text;
+  const auto add = [&](const std::string& field) { text += (text.empty() ? "" : " · ") + field; };
+  if (readings.power_watts) add(fmt::format("{:.0f} W", *readings.power_watts));
+  if (readings.memory_bytes) add(format_bytes(*readings.memory_bytes) + " in use");
+  if (readings.clock_hz) add(fmt::format("{:.0f} MHz", *readings.clock_hz / 1e6));
+  return text;
+}
+
+void print_gpu(const KernelTable& table) {
+  fmt::print("backend     {:<10}{}\n", table.name, table.describe());
+  Device device;
+  if (table.readings == nullptr || !table.find_device(0, device).usable) return;
+  const std::string text = reading_text(table.readings(device));
+  if (!text.empty()) fmt::print("gpu         {}\n", text);
+}
+
 }  // namespace
 
 int run_info() {
@@ -29,7 +48,7 @@ int run_info() {
   if (cuda_table() == nullptr) {
     fmt::print("gpu         none: this build has no CUDA backend\n");
   } else {
-    fmt::print("backend     {:<10}{}\n", cuda_table()->name, cuda_table()->describe());
+    print_gpu(*cuda_table());
   }
   return kDone;
 }

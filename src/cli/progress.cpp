@@ -58,6 +58,11 @@ std::vector<std::string> ProgressView::step_fields(const StepResult& result,
   if (shares.mfu > 0.0) fields.push_back(fmt::format("MFU {:.1f}%", 100.0 * shares.mfu));
   if (shares.floor > 0.0)
     fields.push_back(fmt::format("{:.0f}% of GEMM floor", 100.0 * shares.floor));
+  if (shares.roof > 0.0) fields.push_back(fmt::format("{:.0f}% of roof", 100.0 * shares.roof));
+  if (shares.readings.memory_bytes)
+    fields.push_back("GPU " + format_bytes(*shares.readings.memory_bytes));
+  if (shares.readings.power_watts)
+    fields.push_back(fmt::format("{:.0f} W", *shares.readings.power_watts));
   if (!result.finite) fields.insert(fields.begin() + 1, "not finite: update skipped");
   return fields;
 }

@@ -6,6 +6,7 @@
 #include <string_view>
 
 #include "ops/kernel_table.h"
+#include "ops/moved_bytes.h"
 
 namespace twill {
 
@@ -15,9 +16,25 @@ class OpObserver {
  public:
   virtual ~OpObserver() = default;
   virtual void before(std::string_view op) = 0;
-  virtual void after(std::string_view op) = 0;
+  virtual void after(std::string_view op, const OpWork& work) = 0;
   // A product's arguments, just before it runs.
   virtual void gemm(const GemmArgs& args) = 0;
+};
+
+// A named stretch of host work, for backends with a profiler that shows such; elsewhere nothing.
+class ProfilerRange {
+ public:
+  ProfilerRange(const KernelTable& kernels, const char* name) : pop_(kernels.pop_range) {
+    if (pop_ != nullptr) kernels.push_range(name);
+  }
+  ~ProfilerRange() {
+    if (pop_ != nullptr) pop_();
+  }
+  ProfilerRange(const ProfilerRange&) = delete;
+  ProfilerRange& operator=(const ProfilerRange&) = delete;
+
+ private:
+  void (*pop_)();
 };
 
 // A backend opened on a device: the one thing layers pass along.
@@ -36,12 +53,15 @@ class Context {
 
   // Runs a validated op. Called by the front doors only.
   template <class Args>
-  void run(std::string_view op, Kernel<Args> kernel, const Args& args) const {
+  void run(const char* op, Kernel<Args> kernel, const Args& args) const {
     if (kernel == nullptr) [[unlikely]]
       missing(op);
-    if (observer != nullptr) observer->before(op);
+    const ProfilerRange range(*kernels_, op);
+    if (observer == nullptr) return kernel(args, device_, *queue_);
+    const OpWork work = work_of(args);  // here, so that it falls into no one's time
+    observer->before(op);
     kernel(args, device_, *queue_);
-    if (observer != nullptr) observer->after(op);
+    observer->after(op, work);
   }
 
  private:

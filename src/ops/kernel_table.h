@@ -6,7 +6,10 @@
 
 #include <cstdint>
 #include <memory>
+#include <optional>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "tensor/memory.h"
 
@@ -68,6 +71,24 @@ class Recording {
   virtual ~Recording() = default;
 };
 
+// Seconds of stretches of a queue's work by the device's own clock. start() and stop() put marks
+// into the queue and wait for nothing.
+class Timer {
+ public:
+  virtual ~Timer() = default;
+  virtual void start() = 0;
+  virtual void stop() = 0;
+  // Waits; one number for each start and stop since the last call, in order.
+  virtual std::vector<double> take() = 0;
+};
+
+// What a device says of itself; empty where it does not.
+struct DeviceReadings {
+  std::optional<double> power_watts = {};
+  std::optional<std::int64_t> memory_bytes = {};  // in use, by all processes
+  std::optional<double> clock_hz = {};            // of its multiprocessors
+};
+
 // What kernels need to know of the machine they run on.
 struct Device {
   int num_threads = 1;
@@ -107,6 +128,11 @@ struct KernelTable {
   void (*begin_recording)(Queue&) = nullptr;
   std::unique_ptr<Recording> (*end_recording)(Queue&) = nullptr;
   void (*replay)(const Recording&, Queue&) = nullptr;
+  // Which of several ways of equal value the backend takes, where it has measured which is quickest:
+  // a text that a run keeps, so that it goes on with the same bits. Loaded before the first op; an
+  // empty text says nothing.
+  std::string (*choices)(Queue&) = nullptr;
+  void (*set_choices)(std::string_view, Queue&) = nullptr;
 
   // Activations and operands may be bf16; everything else stays f32.
   bool stores_bf16 = false;
@@ -170,10 +196,23 @@ struct KernelTable {
   Kernel<Transposable24Args> transposable24 = nullptr;
   Kernel<Unpack24Args> unpack24 = nullptr;
   Kernel<VenomSelectArgs> venom_select = nullptr;
+
+  // Services for who looks on. open_timer nullptr: the clock of the host serves (ops/timer.h).
+  std::unique_ptr<Timer> (*open_timer)(Queue&) = nullptr;
+  // Bytes per second, read and written together, of the best of a few copies of random data that no
+  // cache holds; 0 when there is no memory for them.
+  double (*copy_bytes_per_second)(const Device&, Queue&) = nullptr;
+  DeviceReadings (*readings)(const Device&) = nullptr;
+  // A named stretch on the time line of a profiler; they nest.
+  void (*push_range)(const char* name) = nullptr;
+  void (*pop_range)() = nullptr;
 };
 
 const KernelTable& reference_table();
 const KernelTable& cpu_table();
+// The same, under the same name, with the operands of products and attention rounded to bf16: what a
+// bf16 device multiplies. Everything else, storage included, stays f32.
+const KernelTable& rounded_cpu_table();
 const KernelTable* cuda_table();  // nullptr in a build without CUDA
 
 }  // namespace twill

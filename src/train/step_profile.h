@@ -3,9 +3,9 @@
 // step's own matrix products alone, each the best of a few warm calls on the step's own buffers.
 #pragma once
 
-#include <chrono>
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -22,27 +22,15 @@ struct ProductTime {
   double seconds = 0.0;        // best of the calls, of one product
   double plain_seconds = 0.0;  // the same by the library's own threaded call; 0 when not measured
 
-  double flops() const {
-    return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-           static_cast<double>(args.k());
-  }
+  double flops() const { return counted_flops(args); }
 };
 
-struct OpTime {
-  std::int64_t calls = 0;
-  double seconds = 0.0;
-};
-
-class StepProfile : public OpObserver {
+// Notes the products of a step and stops nothing.
+class ProductLog : public OpObserver {
  public:
-  // On a device every op is waited for: the sum of the ops is then more than the step.
-  explicit StepProfile(const Context& context) : context_(context) {}
-
-  void before(std::string_view op) override;
-  void after(std::string_view op) override;
+  void before(std::string_view) override {}
+  void after(std::string_view, const OpWork&) override {}
   void gemm(const GemmArgs& args) override;
-
-  const std::map<std::string, OpTime, std::less<>>& ops() const { return ops_; }
 
   // Times every distinct product, best of `repeats`. Overwrites the products' outputs, so only
   // between steps, when activations and gradients are dead.
@@ -50,11 +38,35 @@ class StepProfile : public OpObserver {
                                             bool with_plain) const;
 
  private:
-  using Clock = std::chrono::steady_clock;
-  const Context& context_;
-  std::map<std::string, OpTime, std::less<>> ops_;
-  Clock::time_point started_;
   std::vector<ProductTime> products_;
+};
+
+// All calls of one op.
+struct OpTime {
+  std::int64_t calls = 0;
+  double seconds = 0.0;
+  double bytes = 0.0;  // ops/moved_bytes.h
+  double flops = 0.0;
+};
+
+// Times every op of a step besides. By the device's clock where there is one: the ops then follow
+// each other as in any unrecorded step, and what lies between them is in nobody's time.
+class StepProfile : public ProductLog {
+ public:
+  using Ops = std::map<std::string, OpTime, std::less<>>;
+
+  explicit StepProfile(const Context& context);
+
+  void before(std::string_view op) override;
+  void after(std::string_view op, const OpWork& work) override;
+
+  // Waits for what has been given to the queue.
+  const Ops& ops();
+
+ private:
+  std::unique_ptr<Timer> timer_;
+  Ops ops_;
+  std::vector<OpTime*> untimed_;  // in the order of the timer's stretches
 };
 
 double floor_seconds(const std::vector<ProductTime>& products);

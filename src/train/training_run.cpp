@@ -2,6 +2,7 @@
 #include "train/training_run.h"
 
 #include <cmath>
+#include <filesystem>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -11,11 +12,13 @@
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
 #include "io/toml_config.h"
+#include "ops/transfer.h"
 #include "train/any_model.h"
 #include "train/checkpoint.h"
 #include "train/device_choice.h"
 #include "train/host_masters.h"
 #include "train/memory_use.h"
+#include "train/roof.h"
 #include "train/run_folder.h"
 #include "train/sampler.h"
 #include "train/sparsity_records.h"
@@ -141,6 +144,9 @@ class Run {
     if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
+    // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
+    const double product_roof = shares_memory(*context_) ? 0.0 : measure_product_roof(*context_);
+    if (!is_new) load_choices();
     trainer_->begin();
     if (checkpoint.empty() && start_) {
       HostMasters masters(trainer_->builder());
@@ -154,7 +160,7 @@ class Run {
     }
     if (!is_new) save_config();
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
-    counted_flops_ = trainer_->sparsity().flops().dense;
+    meter_.emplace(*context_, trainer_->sparsity().flops().dense, product_roof);
     JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
     metrics_.emplace(folder_->metrics_file());
     if (!checkpoint.empty()) return;
@@ -164,8 +170,9 @@ class Run {
   }
 
   RunFacts facts(const std::string& checkpoint) const {
+    // On a GPU the table is of its memory alone.
     std::vector<MemoryLine> memory = trainer_->memory_table();
-    memory.push_back({"program and corpus", resident_bytes()});
+    if (shares_memory(*context_)) memory.push_back({"program and corpus", resident_bytes()});
     return {.folder = folder_->path(),
             .resumed_from = checkpoint,
             .backend = context_->kernels().name,
@@ -197,23 +204,42 @@ class Run {
     write_file(folder_->config_file(), write_toml(copy));
   }
 
+  // A backend that has measured which of its ways is quickest keeps to it for the whole run, resumed
+  // or not: another way may give other bits.
+  void load_choices() {
+    const KernelTable& kernels = context_->kernels();
+    if (kernels.set_choices != nullptr && std::filesystem::exists(folder_->choices_file()))
+      kernels.set_choices(read_file(folder_->choices_file()), context_->queue());
+  }
+
+  void save_choices() {
+    const KernelTable& kernels = context_->kernels();
+    if (kernels.choices != nullptr)
+      write_file(folder_->choices_file(), kernels.choices(context_->queue()));
+  }
+
   // False when a stop was asked for: the state is then the one before the step.
   bool one_step() {
     const Progress before = trainer_->progress();
-    const bool first = !floor_;
-    StepProfile profile(*context_);
-    if (first) context_->observer = &profile;
-    const std::optional<StepResult> result = trainer_->step_unless(stop_);
+    const bool first = !meter_->has_floor();
+    ProductLog products;
+    if (first) context_->observer = &products;
+    const std::optional<StepResult> result = observed_step();
     context_->observer = nullptr;
     if (!result) return false;
     tell_phase(before.step);
     if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
     record(*result);
     if (const auto sample = trainer_->sparsity().take_sample()) record(*sample);
-    if (first) floor_ = floor_seconds(profile.measure_products(*context_, 1, false));
+    if (first) meter_->set_floor(floor_seconds(products.measure_products(*context_, 1, false)));
     if (due(result->step, config().eval.every, config().train.steps)) evaluate();
     if (due(result->step, config().checkpoint.every, config().train.steps)) save();
     return true;
+  }
+
+  std::optional<StepResult> observed_step() {
+    const ProfilerRange range(context_->kernels(), "step");
+    return trainer_->step_unless(stop_);
   }
 
   void record(const StepResult& result) {
@@ -235,19 +261,12 @@ class Run {
           .add("flops_dense_without_head", flops.dense_without_head);
       if (result.topology_update) line.add("topology_update", true);
     }
-    const StepShares shares{.floor = floor_.value_or(0.0) / result.seconds,
-                            .mfu = utilisation(result)};
-    if (shares.mfu > 0.0) line.add("mfu", shares.mfu);
+    const bool is_shown =
+        !meter_->has_floor() || due(result.step, config().log.every, config().train.steps);
+    const StepShares shares =
+        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, line);
     metrics_->append(line);
     listener_.on_step(result, shares);
-  }
-
-  double utilisation(const StepResult& result) {
-    const double counted = trainer_->sparsity().flops().dense;
-    const double flops = counted - counted_flops_;
-    counted_flops_ = counted;
-    const double peak = context_->device().peak_flops;
-    return peak > 0.0 ? flops / result.seconds / peak : 0.0;
   }
 
   void record(const HealthSample& sample) {
@@ -282,6 +301,7 @@ class Run {
   void save() {
     // Metrics first: a checkpoint never knows steps that the metrics have lost.
     metrics_->flush_to_disk();
+    save_choices();
     const std::string path =
         save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
     saved_step_ = trainer_->progress().step;
@@ -326,8 +346,7 @@ class Run {
   std::optional<Context> context_;
   std::optional<Trainer> trainer_;
   std::optional<JsonLinesFile> metrics_;
-  std::optional<double> floor_;  // seconds
-  double counted_flops_ = 0.0;   // of the dense model, up to the last step
+  std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;
 };

@@ -11,6 +11,7 @@
 
 #include "nn/builder.h"
 #include "train/run_config.h"
+#include "train/step_meter.h"
 #include "train/trainer.h"
 
 namespace twill {
@@ -40,14 +41,6 @@ struct RunFacts {
   std::int64_t validation_tokens = 0;
   std::vector<SourceFacts> sources;
   std::vector<MemoryLine> memory;
-};
-
-// How near a step comes to what it could be; 0 while or where unknown.
-struct StepShares {
-  double floor = 0.0;  // the GEMM floor divided by the time of the step
-  // Model FLOP utilisation: the dense model's FLOPs (sparsity/flop_account.h, head and the full
-  // square of attention counted) per second, divided by the device's dense peak.
-  double mfu = 0.0;
 };
 
 class TrainingListener {

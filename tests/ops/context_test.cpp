@@ -4,7 +4,9 @@
 #include <string>
 #include <vector>
 
+#include "base/require.h"
 #include "base/thread_pool.h"
+#include "ops/cast.h"
 #include "ops/fill.h"
 #include "ops/gemm.h"
 #include "support/buffer.h"
@@ -18,7 +20,9 @@ class Diary : public OpObserver {
   std::vector<std::string> lines;
 
   void before(std::string_view op) override { lines.push_back(fmt::format("before {}", op)); }
-  void after(std::string_view op) override { lines.push_back(fmt::format("after {}", op)); }
+  void after(std::string_view op, const OpWork& work) override {
+    lines.push_back(fmt::format("after {}: {} bytes, {} FLOPs", op, work.bytes, work.flops));
+  }
   void gemm(const GemmArgs& args) override {
     lines.push_back(fmt::format("gemm {} {} {}", args.m(), args.n(), args.k()));
   }
@@ -38,8 +42,27 @@ TEST(Context, ObserverSeesOpsAsTheyRun) {
   const Buffer x(Values(6), DType::kF32), c(Values(4), DType::kF32);
   fill(context, {.x = x.view({6}), .value = 1.0});
   gemm(context, {.a = x.view({2, 3}), .b = x.view({3, 2}), .c = c.view({2, 2})});
-  EXPECT_EQ(diary.lines,
-            (Lines{"before fill", "after fill", "gemm 2 2 3", "before gemm", "after gemm"}));
+  EXPECT_EQ(diary.lines, (Lines{"before fill", "after fill: 24 bytes, 0 FLOPs", "gemm 2 2 3",
+                                "before gemm", "after gemm: 64 bytes, 24 FLOPs"}));
+}
+
+// What a profiler would show; the services are plain functions, so this is where they write.
+Lines& ranges() {
+  static Lines lines;
+  return lines;
+}
+
+TEST(Context, EveryOpIsARangeThatEndsWithIt) {
+  ranges().clear();
+  KernelTable table = reference_table();
+  table.push_range = [](const char* name) { ranges().push_back(name); };
+  table.pop_range = [] { ranges().push_back("end"); };
+  table.cast = [](const CastArgs&, const Device&, Queue&) { fail("broken"); };
+  const Context context(table, 1);
+  const Buffer x(Values(6), DType::kF32), y(Values(6), DType::kBf16);
+  fill(context, {.x = x.view({6}), .value = 1.0});
+  expect_error([&] { cast(context, {.x = x.view({6}), .y = y.view({6})}); }, "broken");
+  EXPECT_EQ(ranges(), (Lines{"fill", "end", "cast", "end"}));
 }
 
 TEST(Context, ARefusedOpDoesNotRun) {

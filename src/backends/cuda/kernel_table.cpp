@@ -6,7 +6,13 @@
 #include "backends/cuda/graph.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/memory.h"
+#include "backends/cuda/nvml.h"
+#include "backends/cuda/product_choices.h"
 #include "backends/cuda/queue.h"
+#include "backends/cuda/ranges.h"
+#include "backends/cuda/roof.h"
+#include "backends/cuda/sparsity_kernels.h"
+#include "backends/cuda/timer.h"
 
 namespace twill {
 namespace {
@@ -32,6 +38,8 @@ const KernelTable* cuda_table() {
       .begin_recording = cuda::begin_recording,
       .end_recording = cuda::end_recording,
       .replay = cuda::replay,
+      .choices = cuda::product_choices,
+      .set_choices = cuda::load_product_choices,
       .stores_bf16 = true,
       // 512 Mi: 1 GiB of bf16 logits, 10,672 rows at GPT-2's vocabulary; below about 4,096 rows the
       // gradient of the head, read and written once per piece, begins to cost.
@@ -63,6 +71,30 @@ const KernelTable* cuda_table() {
       .prepare_update = cuda::prepare_update,
       .norm_all = cuda::norm_all,
       .adamw_all = cuda::adamw_all,
+      .apply_mask = cuda::apply_mask,
+      .cluster_energy = cuda::cluster_energy,
+      .count_nonzero = cuda::count_nonzero,
+      .fp8_round = cuda::fp8_round,
+      .mask_difference = cuda::mask_difference,
+      .mask_mass = cuda::mask_mass,
+      .masked_decay = cuda::masked_decay,
+      .moment_change = cuda::moment_change,
+      .mvue24 = cuda::mvue24,
+      .pack24 = cuda::pack24,
+      .regrow_moments = cuda::regrow_moments,
+      .route_tokens = cuda::route_tokens,
+      .select24 = cuda::select24,
+      .soft_threshold24 = cuda::soft_threshold24,
+      .soft_threshold24_sums = cuda::soft_threshold24_sums,
+      .topology_update = cuda::topology_update,
+      .transposable24 = cuda::transposable24,
+      .unpack24 = cuda::unpack24,
+      .venom_select = cuda::venom_select,
+      .open_timer = cuda::open_timer,
+      .copy_bytes_per_second = cuda::copy_bytes_per_second,
+      .readings = cuda::readings,
+      .push_range = cuda::push_range,
+      .pop_range = cuda::pop_range,
   };
   return &kTable;
 }

@@ -1,0 +1,219 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/moved_bytes.h"
+
+#include <algorithm>
+#include <initializer_list>
+
+#include "ops/activation.h"
+#include "ops/adamw.h"
+#include "ops/attention.h"
+#include "ops/cached_attention.h"
+#include "ops/cast.h"
+#include "ops/column_sum.h"
+#include "ops/cross_entropy.h"
+#include "ops/dropout.h"
+#include "ops/embedding.h"
+#include "ops/fill.h"
+#include "ops/fp8.h"
+#include "ops/gemm.h"
+#include "ops/layer_norm.h"
+#include "ops/mask.h"
+#include "ops/masked_decay.h"
+#include "ops/moment_change.h"
+#include "ops/mvue24.h"
+#include "ops/pack24.h"
+#include "ops/rms_norm.h"
+#include "ops/rotary.h"
+#include "ops/route_tokens.h"
+#include "ops/select24.h"
+#include "ops/soft_threshold24.h"
+#include "ops/sum.h"
+#include "ops/sum_squares.h"
+#include "ops/topology.h"
+#include "ops/transposable24.h"
+#include "ops/update_all.h"
+#include "ops/venom.h"
+
+namespace twill {
+namespace {
+
+// Of those that are present: an absent view has the shape of a scalar.
+std::int64_t bytes_of(std::initializer_list<ConstView> views) {
+  std::int64_t sum = 0;
+  for (const ConstView& view : views) sum += view ? view.num_bytes() : 0;
+  return sum;
+}
+
+// Read and written.
+std::int64_t changed(std::initializer_list<ConstView> views) { return 2 * bytes_of(views); }
+
+// A result that is written, or added to what it held.
+std::int64_t result(ConstView view, bool adds) { return (adds ? 2 : 1) * bytes_of({view}); }
+
+std::int64_t row_bytes(ConstView table) {
+  return table ? table.cols() * size_of(table.dtype()) : 0;
+}
+
+// Rows of a table that a batch of tokens reaches, each once: repeated tokens find theirs cached.
+std::int64_t token_rows(ConstView tokens, ConstView table) {
+  return std::min(tokens.num_elements(), table.rows());
+}
+
+double forward_flops(const Shape& out, AttentionPattern pattern, std::int64_t stride) {
+  const std::int64_t time = out[1];
+  const std::int64_t pairs = pattern == AttentionPattern::kCausal
+                                 ? time * (time + 1) / 2
+                                 : num_visible(pattern, stride, time);
+  return 4.0 * static_cast<double>(pairs) * static_cast<double>(out[0] * out[2] * out[3]);
+}
+
+}  // namespace
+
+std::int64_t moved_bytes(const ActivationBackwardArgs& args) {
+  return bytes_of({args.x, args.dy, args.dx});
+}
+std::int64_t moved_bytes(const ActivationForwardArgs& args) { return bytes_of({args.x, args.y}); }
+
+std::int64_t moved_bytes(const AdamwAllArgs& args) {
+  std::int64_t sum = 0;
+  for (const UpdateTensor& tensor : args.tensors)
+    sum += changed({tensor.weight, tensor.m, tensor.v}) + bytes_of({tensor.grad, tensor.operand});
+  return sum;
+}
+std::int64_t moved_bytes(const AdamwArgs& args) {
+  return changed({args.weight, args.m}) + result(args.v, !args.freeze_v) +
+         bytes_of({args.grad, args.operand});
+}
+
+std::int64_t moved_bytes(const AttentionBackwardArgs& args) {
+  return bytes_of({args.qkv, args.out, args.lse, args.dout, args.dqkv});
+}
+std::int64_t moved_bytes(const AttentionForwardArgs& args) {
+  return bytes_of({args.qkv, args.out, args.lse});
+}
+std::int64_t moved_bytes(const CachedAttentionArgs& args) {
+  const std::int64_t token =
+      args.num_kv_heads() * args.keys.shape()[2] * size_of(args.keys.dtype());
+  const std::int64_t read = args.out ? args.past + args.num_tokens() : 0;
+  return bytes_of({args.qkv, args.out}) + 2 * (args.num_tokens() + read) * token;
+}
+
+std::int64_t moved_bytes(const CastArgs& args) { return bytes_of({args.x, args.y}); }
+std::int64_t moved_bytes(const ColumnSumArgs& args) {
+  return bytes_of({args.x}) + result(args.sum, args.accumulate);
+}
+std::int64_t moved_bytes(const CrossEntropyArgs& args) {
+  return bytes_of({args.logits, args.targets, args.loss, args.dlogits, args.best});
+}
+std::int64_t moved_bytes(const DropoutArgs& args) {
+  return bytes_of({args.x, args.addend, args.step_at, args.y});
+}
+
+std::int64_t moved_bytes(const EmbeddingBackwardArgs& args) {
+  const std::int64_t rows =
+      token_rows(args.tokens, args.dtoken_table) * row_bytes(args.dtoken_table) +
+      args.tokens.shape()[1] * row_bytes(args.dposition_table);
+  return bytes_of({args.tokens, args.dout}) + 2 * rows;
+}
+std::int64_t moved_bytes(const EmbeddingForwardArgs& args) {
+  return bytes_of({args.tokens, args.out}) +
+         token_rows(args.tokens, args.token_table) * row_bytes(args.token_table) +
+         args.tokens.shape()[1] * row_bytes(args.position_table);
+}
+
+std::int64_t moved_bytes(const FillArgs& args) { return bytes_of({args.x}); }
+std::int64_t moved_bytes(const GemmArgs& args) {
+  return bytes_of({args.a, args.b, args.bias, args.addend, args.before}) +
+         result(args.c, args.accumulate);
+}
+
+std::int64_t moved_bytes(const LayerNormBackwardArgs& args) {
+  return bytes_of({args.x, args.weight, args.mean, args.rstd, args.dy}) +
+         result(args.dx, args.accumulate_dx) + result(args.dweight, args.accumulate) +
+         result(args.dbias, args.accumulate) + result(args.dx_sum, args.accumulate);
+}
+std::int64_t moved_bytes(const LayerNormForwardArgs& args) {
+  return bytes_of({args.x, args.weight, args.bias, args.y, args.mean, args.rstd});
+}
+std::int64_t moved_bytes(const RmsNormBackwardArgs& args) {
+  return bytes_of({args.x, args.weight, args.rstd, args.dy}) + result(args.dx, args.accumulate_dx) +
+         result(args.dweight, args.accumulate) + result(args.dx_sum, args.accumulate);
+}
+std::int64_t moved_bytes(const RmsNormForwardArgs& args) {
+  return bytes_of({args.x, args.weight, args.y, args.rstd});
+}
+
+std::int64_t moved_bytes(const NormAllArgs& args) {
+  std::int64_t sum = bytes_of({args.norm2});
+  for (const UpdateTensor& tensor : args.tensors) sum += bytes_of({tensor.grad});
+  return sum;
+}
+std::int64_t moved_bytes(const PrepareUpdateArgs& args) { return bytes_of({args.table}); }
+
+std::int64_t moved_bytes(const RotaryArgs& args) {
+  const std::int64_t head = args.x.shape()[3] * size_of(args.x.dtype());
+  return 2 * args.x.shape()[0] * args.x.shape()[1] * args.num_rotated * head;
+}
+std::int64_t moved_bytes(const SumArgs& args) {
+  return bytes_of({args.x}) + result(args.sum, args.accumulate);
+}
+std::int64_t moved_bytes(const SumSquaresArgs& args) { return bytes_of({args.x, args.sum}); }
+
+std::int64_t moved_bytes(const ApplyMaskArgs& args) {
+  return bytes_of({args.x, args.mask, args.y, args.keep_columns});
+}
+std::int64_t moved_bytes(const ClusterEnergyArgs& args) {
+  return bytes_of({args.a, args.cluster, args.score});
+}
+std::int64_t moved_bytes(const CountNonzeroArgs& args) { return bytes_of({args.x, args.counts}); }
+std::int64_t moved_bytes(const Fp8RoundArgs& args) { return bytes_of({args.x, args.y}); }
+std::int64_t moved_bytes(const MaskDifferenceArgs& args) {
+  return bytes_of({args.a, args.b, args.count});
+}
+std::int64_t moved_bytes(const MaskMassArgs& args) {
+  return bytes_of({args.x, args.mask, args.sums});
+}
+std::int64_t moved_bytes(const MaskedDecayArgs& args) {
+  return changed({args.target}) + bytes_of({args.weight, args.mask});
+}
+std::int64_t moved_bytes(const MomentChangeArgs& args) {
+  return bytes_of({args.grad, args.v, args.sum});
+}
+std::int64_t moved_bytes(const Mvue24Args& args) { return bytes_of({args.x, args.y, args.mask}); }
+std::int64_t moved_bytes(const Pack24Args& args) {
+  return bytes_of({args.dense, args.mask, args.values, args.nibbles});
+}
+std::int64_t moved_bytes(const RegrowMomentsArgs& args) {
+  return changed({args.m, args.v}) + bytes_of({args.mask, args.grown});
+}
+std::int64_t moved_bytes(const RouteTokensArgs& args) {
+  return bytes_of({args.score, args.order, args.route, args.dealt});
+}
+std::int64_t moved_bytes(const Select24Args& args) { return bytes_of({args.x, args.mask}); }
+std::int64_t moved_bytes(const SoftThreshold24Args& args) { return bytes_of({args.x, args.y}); }
+std::int64_t moved_bytes(const SoftThreshold24SumsArgs& args) {
+  return bytes_of({args.x, args.sums});
+}
+std::int64_t moved_bytes(const TopologyUpdateArgs& args) {
+  return changed({args.weight, args.mask}) + bytes_of({args.grad, args.grown});
+}
+std::int64_t moved_bytes(const Transposable24Args& args) { return bytes_of({args.x, args.mask}); }
+std::int64_t moved_bytes(const Unpack24Args& args) {
+  return bytes_of({args.values, args.nibbles, args.dense});
+}
+std::int64_t moved_bytes(const VenomSelectArgs& args) {
+  return bytes_of({args.x, args.mask, args.row_order, args.column_order, args.mass});
+}
+
+double counted_flops(const AttentionBackwardArgs& args) {
+  return 2.5 * forward_flops(args.out.shape(), args.pattern, args.stride);
+}
+double counted_flops(const AttentionForwardArgs& args) {
+  return forward_flops(args.out.shape(), args.pattern, args.stride);
+}
+double counted_flops(const GemmArgs& args) {
+  return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
+         static_cast<double>(args.k());
+}
+
+}  // namespace twill

@@ -1,0 +1,87 @@
+// SPDX-License-Identifier: Apache-2.0
+// What a call of an op moves at least, in bytes, and what it multiplies at least, in FLOPs: the
+// numbers beside which a measured time becomes a share of the machine's roof.
+//
+// Bytes: each input once, each output once, a tensor that is read and changed twice, an optional
+// one where it is present; workspace and what a backend keeps for itself not at all. Where a call
+// touches a part of a tensor, that part:
+//   embedding         rows of the token table, each at most once; T rows of the position table
+//   cached_attention  the rows of the cache that are written, and those that are read
+//   rotary            the heads that turn
+//   topology_update, regrow_moments: all of every tensor; what changes depends on values
+//
+// FLOPs: a product 2 M N K; attention 4 D per visible pair and head, 2.5 times that backward; every
+// other op 0: memory bounds it.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/kernel_table.h"
+
+namespace twill {
+
+std::int64_t moved_bytes(const ActivationBackwardArgs& args);
+std::int64_t moved_bytes(const ActivationForwardArgs& args);
+std::int64_t moved_bytes(const AdamwAllArgs& args);
+std::int64_t moved_bytes(const AdamwArgs& args);
+std::int64_t moved_bytes(const AttentionBackwardArgs& args);
+std::int64_t moved_bytes(const AttentionForwardArgs& args);
+std::int64_t moved_bytes(const CachedAttentionArgs& args);
+std::int64_t moved_bytes(const CastArgs& args);
+std::int64_t moved_bytes(const ColumnSumArgs& args);
+std::int64_t moved_bytes(const CrossEntropyArgs& args);
+std::int64_t moved_bytes(const DropoutArgs& args);
+std::int64_t moved_bytes(const EmbeddingBackwardArgs& args);
+std::int64_t moved_bytes(const EmbeddingForwardArgs& args);
+std::int64_t moved_bytes(const FillArgs& args);
+std::int64_t moved_bytes(const GemmArgs& args);
+std::int64_t moved_bytes(const LayerNormBackwardArgs& args);
+std::int64_t moved_bytes(const LayerNormForwardArgs& args);
+std::int64_t moved_bytes(const NormAllArgs& args);
+std::int64_t moved_bytes(const PrepareUpdateArgs& args);
+std::int64_t moved_bytes(const RmsNormBackwardArgs& args);
+std::int64_t moved_bytes(const RmsNormForwardArgs& args);
+std::int64_t moved_bytes(const RotaryArgs& args);
+std::int64_t moved_bytes(const SumArgs& args);
+std::int64_t moved_bytes(const SumSquaresArgs& args);
+
+// Ops of sparsity.
+std::int64_t moved_bytes(const ApplyMaskArgs& args);
+std::int64_t moved_bytes(const ClusterEnergyArgs& args);
+std::int64_t moved_bytes(const CountNonzeroArgs& args);
+std::int64_t moved_bytes(const Fp8RoundArgs& args);
+std::int64_t moved_bytes(const MaskDifferenceArgs& args);
+std::int64_t moved_bytes(const MaskMassArgs& args);
+std::int64_t moved_bytes(const MaskedDecayArgs& args);
+std::int64_t moved_bytes(const MomentChangeArgs& args);
+std::int64_t moved_bytes(const Mvue24Args& args);
+std::int64_t moved_bytes(const Pack24Args& args);
+std::int64_t moved_bytes(const RegrowMomentsArgs& args);
+std::int64_t moved_bytes(const RouteTokensArgs& args);
+std::int64_t moved_bytes(const Select24Args& args);
+std::int64_t moved_bytes(const SoftThreshold24Args& args);
+std::int64_t moved_bytes(const SoftThreshold24SumsArgs& args);
+std::int64_t moved_bytes(const TopologyUpdateArgs& args);
+std::int64_t moved_bytes(const Transposable24Args& args);
+std::int64_t moved_bytes(const Unpack24Args& args);
+std::int64_t moved_bytes(const VenomSelectArgs& args);
+
+template <class Args>
+double counted_flops(const Args&) {
+  return 0.0;
+}
+double counted_flops(const AttentionBackwardArgs& args);
+double counted_flops(const AttentionForwardArgs& args);
+double counted_flops(const GemmArgs& args);
+
+struct OpWork {
+  std::int64_t bytes = 0;
+  double flops = 0.0;
+};
+
+template <class Args>
+OpWork work_of(const Args& args) {
+  return {.bytes = moved_bytes(args), .flops = counted_flops(args)};
+}
+
+}  // namespace twill

@@ -1,0 +1,86 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/roof.h"
+
+#include <vector>
+
+#include <gtest/gtest.h>
+
+#include "ops/gemm.h"
+
+namespace twill {
+namespace {
+
+// The sides of the products that were asked for, in order.
+std::vector<std::int64_t>& sides() {
+  static std::vector<std::int64_t> all;
+  return all;
+}
+std::int64_t free_memory = 0;
+
+KernelTable watched_table() {
+  KernelTable table = reference_table();
+  table.stores_bf16 = true;
+  table.plain_gemm = [](const GemmArgs& args, const Device&, Queue&) {
+    if (sides().empty() || sides().back() != args.m()) sides().push_back(args.m());
+  };
+  table.free_bytes = [] { return free_memory; };
+  return table;
+}
+
+TEST(Roof, TakesSmallerOperandsWhereMemoryIsShort) {
+  const KernelTable table = watched_table();
+  const Context context(table, 1);
+  const std::int64_t margin = std::int64_t{256} << 20;
+  sides().clear();
+  free_memory = margin + 3 * 2 * 4096 * 4096;
+  // The product takes no time: the rate is whatever a clock makes of that, but it is one.
+  EXPECT_GT(measure_product_roof(context), 0.0);
+  EXPECT_EQ(sides(), std::vector<std::int64_t>{4096});
+  sides().clear();
+  free_memory = margin;
+  EXPECT_EQ(measure_product_roof(context), 0.0) << "no room: not known";
+  EXPECT_TRUE(sides().empty());
+}
+
+TEST(Roof, TheDevicesOwnCopyIsPreferred) {
+  KernelTable table = reference_table();
+  table.copy_bytes_per_second = [](const Device&, Queue&) { return 4.2e12; };
+  EXPECT_EQ(measure_copy_roof(Context(table, 1)), 4.2e12);
+}
+
+TEST(Roof, OfTheHostIsWithinReason) {
+  const Roof roof = measure_roof(Context(cpu_table(), 1));
+  // One core: between a tenth and a hundred times of what any that runs this has.
+  EXPECT_GT(roof.copy, 1e8);
+  EXPECT_LT(roof.copy, 1e12);
+  EXPECT_GT(roof.product, 1e9);
+  EXPECT_LT(roof.product, 1e13);
+}
+
+TEST(Roof, OfAGpuIsBelowItsDatasheet) {
+  Device device;
+  if (cuda_table() == nullptr || !cuda_table()->find_device(0, device).usable)
+    GTEST_SKIP() << "no GPU";
+  const Context context(*cuda_table(), 1);
+  const Roof roof = measure_roof(context);
+  EXPECT_GT(roof.copy, 1e11);
+  EXPECT_LT(roof.copy, 2e13);
+  EXPECT_GT(roof.product, 1e13);
+  EXPECT_LT(roof.product, device.peak_flops > 0.0 ? device.peak_flops : 1e16);
+}
+
+// What the driver does not tell is empty; what it tells is plausible.
+TEST(Readings, OfAGpuAreWithinReason) {
+  Device device;
+  if (cuda_table() == nullptr || !cuda_table()->find_device(0, device).usable)
+    GTEST_SKIP() << "no GPU";
+  const Context context(*cuda_table(), 1);
+  const DeviceReadings readings = cuda_table()->readings(context.device());
+  EXPECT_GT(readings.power_watts.value_or(100.0), 1.0);
+  EXPECT_LT(readings.power_watts.value_or(100.0), 5000.0);
+  EXPECT_GT(readings.memory_bytes.value_or(1 << 30), 1 << 20) << "our own context";
+  EXPECT_GT(readings.clock_hz.value_or(1e9), 1e8);
+}
+
+}  // namespace
+}  // namespace twill
