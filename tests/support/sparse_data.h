@@ -37,7 +37,7 @@ inline Values random_mask(Random& random, std::int64_t count) {
 
 // Bytes in the misalignment of the setup.
 inline Buffer byte_buffer(const Setup& setup, const Values& values) {
-  return {values, DType::kU8, setup.offset};
+  return setup.buffer(values, DType::kU8);
 }
 // What a mask holds before the op: neither 0 nor 1.
 inline Values mask_rubbish(std::int64_t count) {
