@@ -4,11 +4,12 @@
 //   s    = max / amax, amax = largest |x|, max = 448 (e4m3) or 57344 (e5m2); 1 where amax = 0
 //   y[i] = q(x[i] · s) / s,  q rounds to nearest, ties to even, and saturates at max
 //
-//   x, y  any equal shapes; y may be x
+//   x, y  any equal shapes, f32, bf16 or f64; y may be x
 //
-// s, the product and the quotient are each rounded to the type of x: bit-exact everywhere. A tensor
-// with an entry that is not finite is copied as it is: the trainer's finite check sees it. An amax
-// so small that max / amax overflows takes the largest finite s.
+// s, the product and the quotient are each rounded to the type of x, of a bf16 x to f32, and a bf16
+// y once more at the end: bit-exact everywhere. A tensor with an entry that is not finite is copied
+// as it is: the trainer's finite check sees it. An amax so small that max / amax overflows takes
+// the largest finite s.
 #pragma once
 
 #include <cstdint>

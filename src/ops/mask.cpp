@@ -8,7 +8,10 @@
 namespace twill {
 
 void validate(const ApplyMaskArgs& args) {
-  require_one_float_type("apply_mask", {{"x", args.x}, {"y", args.y}});
+  if (args.x.dtype() == args.y.dtype())
+    require_float_types("apply_mask", {{"x", args.x}, {"y", args.y}}, {});
+  else
+    require_float_types("apply_mask", {{"y", args.y}}, {{"x", args.x}});
   require_bytes("apply_mask", {"mask", args.mask}, args.x.shape());
   require_shape("apply_mask", {"y", args.y}, args.x.shape());
   require_bytes("apply_mask", {"keep_columns", args.keep_columns, true}, {args.x.cols()});
@@ -29,7 +32,7 @@ void validate(const MaskMassArgs& args) {
 }
 
 void validate(const CountNonzeroArgs& args) {
-  require_one_float_type("count_nonzero", {{"x", args.x}});
+  require_float_types("count_nonzero", {{"x", args.x}}, {});
   require_dtype("count_nonzero", {"counts", args.counts}, DType::kI32);
   require_shape("count_nonzero", {"counts", args.counts}, {args.x.cols()});
   require(args.x.rows() <= std::numeric_limits<std::int32_t>::max(),
@@ -38,6 +41,7 @@ void validate(const CountNonzeroArgs& args) {
 
 void apply_mask(const Context& context, const ApplyMaskArgs& args) {
   validate(args);
+  require_stored("apply_mask", context.kernels(), args.y);
   context.run("apply_mask", context.kernels().apply_mask, args);
 }
 
@@ -53,6 +57,7 @@ void mask_mass(const Context& context, const MaskMassArgs& args) {
 
 void count_nonzero(const Context& context, const CountNonzeroArgs& args) {
   validate(args);
+  require_stored("count_nonzero", context.kernels(), args.x);
   context.run("count_nonzero", context.kernels().count_nonzero, args);
 }
 

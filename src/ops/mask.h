@@ -3,11 +3,14 @@
 //
 //   apply_mask       y = mask ? x : 0; y may be x. With `keep_columns` (C) u8, elements of a column
 //                    whose byte is 1 stay whatever the mask says (a dense side path). Zeros are +0.
+//                    x is f32, bf16 or f64 and y of its type; or x is f32, a master weight, and y
+//                    bf16, rounded to nearest even: an operand of products
 //   mask_difference  count[0] = number of elements where a and b differ   (1) f64, exact below 2^53
 //   mask_mass        sums[0] = Σ |x|, [1] = Σ x², [2] = Σ_kept |x|, [3] = Σ_kept x², [4] = Σ mask
 //                    (5) f64; runs of 256 elements in index order, then the runs in index order,
-//                    as in ops/soft_threshold24.h
+//                    as in ops/soft_threshold24.h. x is f32 or f64
 //   count_nonzero    counts[c] = number of rows r with x[r, c] != 0                         (C) i32
+//                    x is f32, bf16 or f64; a NaN is not zero
 #pragma once
 
 #include "ops/context.h"

@@ -3,7 +3,7 @@
 //
 //   target[i] = mask[i] ? scale · target[i] : scale · target[i] + rate · weight[i]
 //
-//   target, weight  any equal shapes; target may be weight
+//   target, weight  any equal shapes, f32 or f64; target may be weight
 //   mask            u8, same shape; 1 kept
 //
 // On gradients (FST): target = gradient, scale = the clipping factor, rate = lambda. On weights

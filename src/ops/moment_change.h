@@ -3,7 +3,7 @@
 //
 //   sum[0] = Σ |v' - v|,  v' - v = (1 - beta2) ((grad_scale · grad)² - v)
 //
-//   grad, v  any equal shapes;  sum (1) f64
+//   grad, v  any equal shapes, f32 or f64;  sum (1) f64
 //
 // It decides something, so the order is fixed: f64 from the first operation on, runs of 256
 // elements in index order, then the runs in index order.

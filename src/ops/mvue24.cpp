@@ -6,7 +6,7 @@
 namespace twill {
 
 void validate(const Mvue24Args& args) {
-  require_one_float_type("mvue24", {{"x", args.x}, {"y", args.y}});
+  require_float_types("mvue24", {{"x", args.x}, {"y", args.y}}, {});
   require(args.x.shape().rank() == 2, "[mvue24] x must have two dimensions, got {}",
           to_string(args.x.shape()));
   require_shape("mvue24", {"y", args.y}, args.x.shape());
@@ -21,6 +21,7 @@ void validate(const Mvue24Args& args) {
 
 void mvue24(const Context& context, const Mvue24Args& args) {
   validate(args);
+  require_stored("mvue24", context.kernels(), args.x);
   context.run("mvue24", context.kernels().mvue24, args);
 }
 

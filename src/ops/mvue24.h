@@ -7,6 +7,9 @@
 //   mask  (T, C) u8    optional: the two kept positions of each group (of a last short group: those
 //                      of them below T)
 //
+// x and y are f32 or bf16 (reference: also f64). A bf16 x is sampled as the f32 numbers it holds:
+// below, the type of x is then f32, and what is kept is rounded to bf16 at the end.
+//
 // Law kExact: least variance among unbiased samples with two entries. Per group, b = |x|:
 //
 //   R = (min(b0,b1) + min(b2,b3)) + min(max(b0,b1), max(b2,b3))       sum of the three smaller ones

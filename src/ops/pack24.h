@@ -10,8 +10,10 @@
 // C is a multiple of 4. Six codes: 1100 0x4, 1010 0x8, 0110 0x9, 1001 0xC, 0101 0xD, 0011 0xE.
 // A group whose mask has fewer than two set bits is filled with its lowest unset positions, stored
 // with the value 0; of more than two the first two count. An odd last half byte is 0.
-// unpack24 writes zeros where nothing is stored. Copies only: bit-exact. Values have the type of
-// dense.
+// unpack24 writes zeros where nothing is stored.
+//
+// dense is f32, bf16 or f64. Values have its type; pack24 also makes bf16 of f32, rounded to
+// nearest even: operands of products from master weights. Copies otherwise: bit-exact.
 #pragma once
 
 #include "ops/context.h"

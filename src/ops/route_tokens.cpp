@@ -8,7 +8,7 @@
 namespace twill {
 
 void validate(const ClusterEnergyArgs& args) {
-  require_one_float_type("cluster_energy", {{"a", args.a}, {"score", args.score}});
+  require_float_types("cluster_energy", {{"a", args.a}, {"score", args.score}}, {});
   const Shape &a = args.a.shape(), &score = args.score.shape();
   require(a.rank() == 2, "[cluster_energy] a must have shape (T, F), got {}", to_string(a));
   require(score.rank() == 2 && score[0] == a[0] && score[1] >= 1,
@@ -19,7 +19,7 @@ void validate(const ClusterEnergyArgs& args) {
 }
 
 void validate(const RouteTokensArgs& args) {
-  require_one_float_type("route_tokens", {{"score", args.score}});
+  require_float_types("route_tokens", {{"score", args.score}}, {});
   const Shape& score = args.score.shape();
   require(score.rank() == 2 && score[1] >= 1,
           "[route_tokens] score must have shape (T, E) with E 1 or more, got {}", to_string(score));
@@ -41,11 +41,13 @@ void validate(const RouteTokensArgs& args) {
 
 void cluster_energy(const Context& context, const ClusterEnergyArgs& args) {
   validate(args);
+  require_stored("cluster_energy", context.kernels(), args.a);
   context.run("cluster_energy", context.kernels().cluster_energy, args);
 }
 
 void route_tokens(const Context& context, const RouteTokensArgs& args) {
   validate(args);
+  require_stored("route_tokens", context.kernels(), args.score);
   context.run("route_tokens", context.kernels().route_tokens, args);
 }
 

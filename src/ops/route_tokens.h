@@ -2,7 +2,8 @@
 // Which tokens stand beside each other in the blocks of a V:2:M selection.
 //
 // cluster_energy: score[t, e] = Σ a[t, i] over the neurons i with cluster[i] = e, in index order,
-//   in the type of a.             a (T, F), cluster (F) i32 in [0, E), score (T, E)
+//   in the type of a; a bf16 a is summed in f32 and the sum rounded once.
+//                    a (T, F), cluster (F) i32 in [0, E), score (T, E) of the type of a
 // route_tokens: e(t) = the best column of score[t] (lowest index of equal ones, NaN as +Inf);
 //   order = tokens sorted by e(t), equal ones in their order.       score (T, E), order (T) i32
 //   `route` (T) i32, optional: e(t).
@@ -12,6 +13,8 @@
 //   m = 4. With c = m / S (4, and 1 for m = 4), window w takes tokens w c … w c + c - 1 of
 //   stratum 0, then of stratum 1, and so on, for w below floor(T / S) / c, rounded down. The tokens
 //   left over follow in the order of `order`.                     m a multiple of 4, 4 or more
+//
+// a and score are f32 or bf16 (reference: also f64).
 #pragma once
 
 #include <cstdint>

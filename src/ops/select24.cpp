@@ -6,7 +6,7 @@
 namespace twill {
 
 void validate(const Select24Args& args) {
-  require_one_float_type("select24", {{"x", args.x}});
+  require_float_types("select24", {{"x", args.x}}, {});
   require(args.x.shape().rank() == 2, "[select24] x must have shape (R, C), got {}",
           to_string(args.x.shape()));
   require_bytes("select24", {"mask", args.mask}, args.x.shape());
@@ -18,6 +18,7 @@ void validate(const Select24Args& args) {
 
 void select24(const Context& context, const Select24Args& args) {
   validate(args);
+  require_stored("select24", context.kernels(), args.x);
   context.run("select24", context.kernels().select24, args);
 }
 

@@ -3,7 +3,7 @@
 //
 //   mask[i] = 1 for the two largest magnitudes of each group of four, else 0
 //
-//   x     (R, C); the grouped dimension is a multiple of 4
+//   x     (R, C) f32, bf16 or f64; the grouped dimension is a multiple of 4
 //   mask  (R, C) u8
 //
 // Exactly two are kept in every group, zeros included: of equal magnitudes the lowest index wins,

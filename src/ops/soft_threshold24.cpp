@@ -20,7 +20,7 @@ void require_groups(std::string_view op, const ConstView& x, GroupAxis axis) {
 }  // namespace
 
 void validate(const SoftThreshold24Args& args) {
-  require_one_float_type("soft_threshold24", {{"x", args.x}, {"y", args.y}});
+  require_float_types("soft_threshold24", {{"y", args.y}}, {{"x", args.x}});
   require_groups("soft_threshold24", args.x, args.axis);
   require_shape("soft_threshold24", {"y", args.y}, args.x.shape());
   require(std::isfinite(args.scale), "[soft_threshold24] scale must be finite, got {}", args.scale);
@@ -35,6 +35,7 @@ void validate(const SoftThreshold24SumsArgs& args) {
 
 void soft_threshold24(const Context& context, const SoftThreshold24Args& args) {
   validate(args);
+  require_stored("soft_threshold24", context.kernels(), args.y);
   context.run("soft_threshold24", context.kernels().soft_threshold24, args);
 }
 

@@ -4,13 +4,14 @@
 //   S(x)_i = sign(x_i) · max(|x_i| - t2, 0),    y = scale · S(x)
 //   t2 = min(max(min(b0, b1), min(b2, b3)), min(max(b0, b1), max(b2, b3))),  b = |x|
 //
-//   x, y  (R, C), y may be x; the grouped dimension is a multiple of 4
+//   x     (R, C) f32 or f64: a master weight; the grouped dimension is a multiple of 4
+//   y     (R, C) of the type of x, then it may be x; or bf16 beside f32: an operand of products
 //   scale finite, rounded to the type of x once
 //
 // At most two entries of a group are not zero; where S is zero, y is +0. One subtraction and one
-// product per element, each rounded to the type of x: bit-exact everywhere. NaN counts as magnitude
-// +Inf for the threshold, and itself comes out as NaN; a group with Inf - Inf gives NaN: the
-// trainer's finite check sees both.
+// product per element, each rounded to the type of x, and a bf16 y once more: bit-exact everywhere.
+// NaN counts as magnitude +Inf for the threshold, and itself comes out as NaN; a group with
+// Inf - Inf gives NaN: the trainer's finite check sees both.
 //
 // soft_threshold24_sums: what the scale is computed from, S unscaled:
 //

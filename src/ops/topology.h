@@ -24,7 +24,11 @@
 // With mask all 0, num_prune = num_grad = 0 and num_random = n it draws a random topology of n;
 // weight and grad may then be absent.
 //
-// Where the mask is in host memory, kernels call require_topology_counts before any change.
+// weight and grad, m and v below are f32 on every backend (reference: also f64): masters, gradients
+// of parameters and moments have no narrower type.
+//
+// Where the mask is in host memory, kernels call require_topology_counts before any change. On a
+// device nobody waits for the count: numbers that are too large take all there are.
 //
 // regrow_moments: the optimizer state of newly active weights.
 //   m[i] = 0 and v[i] = mean of v over mask && !grown, where grown[i]; the mean by the rule of runs

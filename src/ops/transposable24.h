@@ -2,7 +2,7 @@
 // 2:4 in both directions at once (FST): each aligned 4 x 4 block keeps eight entries, two in every
 // row and two in every column, so that one mask serves W and its transpose.
 //
-//   x     (R, C), both multiples of 4
+//   x     (R, C) f32 or f64, both multiples of 4: a master weight
 //   mask  (R, C) u8
 //
 // kExact       the best of the 90 legal patterns. The score of a pattern is (p0 + p1) + (p2 + p3)

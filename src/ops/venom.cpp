@@ -15,7 +15,7 @@ void require_order(const NamedView& order, std::int64_t count) {
 }  // namespace
 
 void validate(const VenomSelectArgs& args) {
-  require_one_float_type("venom_select", {{"x", args.x}});
+  require_float_types("venom_select", {{"x", args.x}}, {});
   const Shape& shape = args.x.shape();
   require(shape.rank() == 2, "[venom_select] x must have shape (R, C), got {}", to_string(shape));
   require(args.mask || shape.num_elements() == 0, "[venom_select] mask is missing");
@@ -32,6 +32,7 @@ void validate(const VenomSelectArgs& args) {
 
 void venom_select(const Context& context, const VenomSelectArgs& args) {
   validate(args);
+  require_stored("venom_select", context.kernels(), args.x);
   context.run("venom_select", context.kernels().venom_select, args);
 }
 

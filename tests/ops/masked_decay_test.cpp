@@ -18,8 +18,8 @@ struct MaskedDecayProblem {
 
   Outputs run(const Setup& setup) const {
     const Shape shape{static_cast<std::int64_t>(target.size())};
-    const Buffer target_in = setup.buffer(target), weight_in = setup.buffer(weight);
-    const Buffer mask_in = byte_buffer(setup, mask);
+    const Buffer target_in = setup.wide(target), weight_in = setup.wide(weight);
+    const Buffer mask_in = setup.buffer(mask, DType::kU8);
     masked_decay(*setup.context(),
                  {.target = target_in.view(shape),
                   .weight = in_place ? target_in.view(shape) : weight_in.view(shape),
@@ -64,7 +64,7 @@ TEST_P(MaskedDecay, LeavesKeptEntriesAlone) {
   EXPECT_TRUE(expect_same_bits("target", problem.run(GetParam())[0].values, target));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, MaskedDecay, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, MaskedDecay, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(MaskedDecayErrors, NameTheProblem) {
   const Buffer x(Values(6), DType::kF32), mask(Values(6), DType::kU8);

@@ -24,7 +24,7 @@ struct MvueProblem {
     const Shape shape{tokens, channels};
     const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(tokens * channels));
     const Buffer& y = in_place ? x_in : own;
-    const Buffer mask(Values(x.size(), 7.0), DType::kU8, setup.offset);
+    const Buffer mask = setup.buffer(Values(x.size(), 7.0), DType::kU8);
     mvue24(*setup.context(), {.x = x_in.view(shape),
                               .y = y.view(shape),
                               .mask = masked ? mask.view(shape) : View(),
@@ -32,8 +32,8 @@ struct MvueProblem {
                               .seed = seed,
                               .step = step,
                               .stream = stream});
-    if (!masked) return {{"y", y.values()}};
-    return {{"y", y.values()}, {"mask", mask.values()}};
+    if (!masked) return {{"y", y.values(), y.dtype()}};
+    return {{"y", y.values(), y.dtype()}, {"mask", mask.values(), mask.dtype()}};
   }
 };
 
@@ -54,7 +54,7 @@ Values awkward_data(Random& random, std::int64_t count) {
     if (kind[i] == 12) values[i] *= 0x1p126;
     if (kind[i] == 13) values[i] *= 1e6;
   }
-  return values;
+  return drawn(values);
 }
 
 testing::AssertionResult check_one(const Setup& setup, const MvueProblem& problem) {
@@ -105,7 +105,18 @@ TEST_P(Mvue24, KnowsLargeNumbers) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Mvue24, testing::ValuesIn(setups_under_test()), setup_name);
+// Every draw of a group of small numbers: many values of u meet ties, and h its rounding to bf16.
+TEST_P(Mvue24, DrawsManyTimesFromOneGroup) {
+  const Values group{3, -1, 0.0703125, 2};
+  MvueProblem problem{.x = {}, .tokens = 4, .channels = 4096};
+  for (const double value : group) problem.x.insert(problem.x.end(), 4096, value);
+  for (const MvueLaw law : kLaws) {
+    problem.law = law;
+    EXPECT_TRUE(check_one(GetParam(), problem));
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, Mvue24, testing::ValuesIn(setups_with_device()), setup_name);
 
 class Mvue24Reference : public SeededTest {};
 
@@ -179,12 +190,27 @@ TEST_F(Mvue24Reference, KeepsTwoPositions) {
   EXPECT_EQ(one.run(exact_oracle())[0].values, (Values{3}));
 }
 
+TEST(Mvue24Errors, CpuStoresNoBf16) {
+  const Buffer x(Values(4), DType::kBf16);
+  expect_error(
+      [&] {
+        mvue24(Context(cpu_table(), 1), {.x = x.view({4, 1}), .y = x.view({4, 1})});
+      },
+      "[mvue24] the cpu backend computes in f32 and got bf16");
+}
+
 TEST(Mvue24Errors, NameTheProblem) {
   const Buffer x(Values(8), DType::kF32), mask(Values(8), DType::kU8);
   const Mvue24Args good{.x = x.view({4, 2}), .y = x.view({4, 2}), .mask = mask.view({4, 2})};
   EXPECT_NO_THROW(validate(good));
   expect_refused(
       good, [](auto& args) { args.y = {}; }, "[mvue24] y is missing");
+  expect_refused(
+      good,
+      [&](auto& args) {
+        args.x = mask.view({4, 2});
+      },
+      "[mvue24] x must be f32, bf16 or f64, got u8");
   expect_refused(
       good, [&](auto& args) { args.x = x.view({8}); },
       "[mvue24] x must have two dimensions, got (8)");

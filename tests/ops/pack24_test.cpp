@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pack24.h"
 
+#include <cmath>
+
 #include "ops/checks.h"
 #include "support/expect_error.h"
 #include "support/judge.h"
@@ -22,17 +24,19 @@ struct PackShape {
 struct Pack24Problem {
   PackShape shape;
   Values dense, mask;
+  bool from_master = false;  // dense in the wide type
 
   Outputs run(const Setup& setup) const {
-    const Buffer dense_in = setup.buffer(dense), mask_in = byte_buffer(setup, mask);
+    const Buffer dense_in = from_master ? setup.wide(dense) : setup.buffer(dense);
+    const Buffer mask_in = setup.buffer(mask, DType::kU8);
     const Buffer values = setup.buffer(rubbish(shape.values().num_elements()));
-    const Buffer nibbles = byte_buffer(setup, mask_rubbish(shape.nibbles().num_elements()));
+    const Buffer nibbles = setup.buffer(mask_rubbish(shape.nibbles().num_elements()), DType::kU8);
     pack24(*setup.context(), {.dense = dense_in.view(shape.dense()),
                               .mask = mask_in.view(shape.dense()),
                               .values = values.view(shape.values()),
                               .nibbles = nibbles.view(shape.nibbles()),
                               .transpose = shape.transpose});
-    return {{"values", values.values()}, {"nibbles", nibbles.values()}};
+    return {{"values", values.values(), values.dtype()}, {"nibbles", nibbles.values()}};
   }
 };
 
@@ -41,20 +45,33 @@ struct Unpack24Problem {
   Values values, nibbles;
 
   Outputs run(const Setup& setup) const {
-    const Buffer values_in = setup.buffer(values), nibbles_in = byte_buffer(setup, nibbles);
+    const Buffer values_in = setup.buffer(values);
+    const Buffer nibbles_in = setup.buffer(nibbles, DType::kU8);
     const Buffer dense = setup.buffer(rubbish(shape.dense().num_elements()));
     unpack24(*setup.context(), {.values = values_in.view(shape.values()),
                                 .nibbles = nibbles_in.view(shape.nibbles()),
                                 .dense = dense.view(shape.dense()),
                                 .transpose = shape.transpose});
-    return {{"dense", dense.values()}};
+    return {{"dense", dense.values(), dense.dtype()}};
   }
 };
 
 // Masks of any number of entries per group.
 Pack24Problem random_problem(Random& random, const PackShape& shape) {
   const std::int64_t count = shape.R * shape.C;
-  return {shape, awkward_values(random, count), random_mask(random, count)};
+  return {shape, drawn(awkward_values(random, count)), random_mask(random, count)};
+}
+
+// Values of f32 that bf16 rounds, up and down and, in ties, to even.
+Values unrounded(Random& random, std::int64_t count) {
+  Values values = random.normal(count);
+  const Values rest = random.integers(count, -2, 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    int exponent = 0;
+    static_cast<void>(std::frexp(values[i], &exponent));
+    values[i] = static_cast<float>(values[i] + std::ldexp(rest[i], exponent - 10));  // quarters
+  }
+  return values;
 }
 
 template <class Check>
@@ -72,8 +89,13 @@ testing::AssertionResult for_all_shapes(const Check& check) {
 
 testing::AssertionResult check_pack24(const Setup& setup) {
   Random random;
-  return for_all_shapes(
-      [&](const PackShape& shape) { return judge_exact(setup, random_problem(random, shape)); });
+  return for_all_shapes([&](const PackShape& shape) {
+    Pack24Problem problem = random_problem(random, shape);
+    if (auto result = judge_exact(setup, problem); !result) return result;
+    problem.from_master = true;
+    problem.dense = unrounded(random, shape.R * shape.C);
+    return judge_exact(setup, problem) << " from a master weight";
+  });
 }
 
 testing::AssertionResult check_unpack24(const Setup& setup) {
@@ -117,7 +139,7 @@ TEST_P(Pack24, AnyByteButZeroIsSet) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Pack24, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, Pack24, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(Pack24Errors, NameTheProblem) {
   const Buffer dense(Values(24), DType::kF32), mask(Values(24), DType::kU8);
@@ -156,11 +178,23 @@ TEST(Pack24Errors, NameTheProblem) {
   expect_refused(
       good, [](auto& args) { args.transpose = true; },
       "[pack24] rows of dense must be a multiple of 4, got 3");
+  const Buffer narrow(Values(12), DType::kBf16);
+  Pack24Args operand = good;
+  operand.values = narrow.view({3, 4});
+  EXPECT_NO_THROW(validate(operand));
+  expect_error([&] { pack24(Context(cpu_table(), 1), operand); },
+               "[pack24] the cpu backend computes in f32 and got bf16");
   const Unpack24Args back{
       .values = good.values, .nibbles = good.nibbles, .dense = dense.view({3, 8})};
   EXPECT_NO_THROW(validate(back));
   expect_refused(
       back, [](auto& args) { args.nibbles = {}; }, "[unpack24] nibbles is missing");
+  expect_refused(
+      back,
+      [&](auto& args) {
+        args.values = narrow.view({3, 4});
+      },
+      "[unpack24] values must be f32 like dense, got bf16");
   expect_refused(
       back,
       [&](auto& args) {

@@ -18,12 +18,12 @@ struct EnergyProblem {
   Values a, cluster;
 
   Outputs run(const Setup& setup) const {
-    const Buffer a_in = setup.buffer(a), cluster_in(cluster, DType::kI32, setup.offset);
+    const Buffer a_in = setup.buffer(a), cluster_in = setup.buffer(cluster, DType::kI32);
     const Buffer score = setup.buffer(rubbish(T * E));
     cluster_energy(
         *setup.context(),
         {.a = a_in.view({T, F}), .cluster = cluster_in.view({F}), .score = score.view({T, E})});
-    return {{"score", score.values()}};
+    return {{"score", score.values(), score.dtype()}};
   }
 };
 
@@ -35,17 +35,20 @@ struct RouteProblem {
 
   Outputs run(const Setup& setup) const {
     const Buffer score_in = setup.buffer(score);
-    const Buffer order(Values(static_cast<std::size_t>(T), -7.0), DType::kI32, setup.offset);
-    const Buffer route(Values(static_cast<std::size_t>(wants_route ? T : 0), -7.0), DType::kI32);
+    const auto rubbish_of = [&](bool wanted) {
+      return setup.buffer(Values(static_cast<std::size_t>(wanted ? T : 0), -7.0), DType::kI32);
+    };
     const bool deals = deal_window > 0;
-    const Buffer dealt(Values(static_cast<std::size_t>(deals ? T : 0), -7.0), DType::kI32,
-                       setup.offset);
+    const Buffer order = rubbish_of(true), route = rubbish_of(wants_route);
+    const Buffer dealt = rubbish_of(deals);
     route_tokens(*setup.context(), {.score = score_in.view({T, E}),
                                     .order = order.view({T}),
                                     .route = optional_view(route, {T}),
                                     .dealt = optional_view(dealt, {T}),
                                     .deal_window = deals ? deal_window : 4});
-    return {{"order", order.values()}, {"route", route.values()}, {"dealt", dealt.values()}};
+    return {{"order", order.values(), DType::kI32},
+            {"route", route.values(), DType::kI32},
+            {"dealt", dealt.values(), DType::kI32}};
   }
 };
 
@@ -88,6 +91,31 @@ class RouteTokens : public TableTest {};
 TEST_P(RouteTokens, EnergyIsExact) { EXPECT_TRUE(check_cluster_energy(GetParam())); }
 TEST_P(RouteTokens, IsExact) { EXPECT_TRUE(check_route_tokens(GetParam())); }
 
+// More clusters and routes than fit a byte or a thread's memory, and many chunks of tokens.
+TEST_P(RouteTokens, ManyClusters) {
+  Random random;
+  const EnergyProblem energy{40, 3000, 300, random.normal(120'000), random.integers(3000, 0, 299)};
+  EXPECT_TRUE(judge_exact(GetParam(), energy));
+  RouteProblem wide{70, 1000, random.normal(70'000)};
+  EXPECT_TRUE(judge_exact(GetParam(), wide));
+  // One column of each token is high: routes are spread evenly over two digits.
+  RouteProblem tall{5000, 261, Values(5000 * 261)};
+  const Values best = random.integers(5000, 0, 260);
+  for (std::size_t t = 0; t < 5000; ++t)
+    tall.score[t * 261 + static_cast<std::size_t>(best[t])] = 1.0;
+  tall.deal_window = 16;
+  EXPECT_TRUE(judge_exact(GetParam(), tall));
+}
+
+// Clusters in runs, as neurons lie once they are ordered, and one cluster for all.
+TEST_P(RouteTokens, ClustersInRuns) {
+  Random random;
+  EnergyProblem problem{33, 1000, 8, random.normal(33'000), Values(1000)};
+  EXPECT_TRUE(judge_exact(GetParam(), problem));
+  for (std::size_t i = 0; i < 1000; ++i) problem.cluster[i] = static_cast<double>(i / 125);
+  EXPECT_TRUE(judge_exact(GetParam(), problem));
+}
+
 TEST_P(RouteTokens, SortsByHand) {
   // Best columns 1, 0, 1 (NaN is infinite), 0 (a tie), 0.
   const RouteProblem problem{5, 2, {1, 2, 5, 0, 3, kNan, 4, 4, -1, -2}};
@@ -114,7 +142,23 @@ TEST_P(RouteTokens, SumsByHand) {
   EXPECT_EQ(problem.run(GetParam())[0].values, (Values{4, 0, 6, 12, 0, 14}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, RouteTokens, testing::ValuesIn(setups_under_test()), setup_name);
+INSTANTIATE_TEST_SUITE_P(Tables, RouteTokens, testing::ValuesIn(setups_with_device()), setup_name);
+
+TEST(RouteTokensErrors, CpuStoresNoBf16) {
+  const Buffer x(Values(2), DType::kBf16), order(Values(1), DType::kI32);
+  const Context cpu(cpu_table(), 1);
+  expect_error(
+      [&] {
+        route_tokens(cpu, {.score = x.view({1, 2}), .order = order.view({1})});
+      },
+      "[route_tokens] the cpu backend computes in f32 and got bf16");
+  expect_error(
+      [&] {
+        cluster_energy(cpu,
+                       {.a = x.view({2, 1}), .cluster = order.view({1}), .score = x.view({2, 1})});
+      },
+      "[cluster_energy] the cpu backend computes in f32 and got bf16");
+}
 
 TEST(RouteTokensErrors, NameTheProblem) {
   const Buffer score(Values(6), DType::kF32), order(Values(3), DType::kI32);

@@ -19,11 +19,11 @@ struct SoftProblem {
   bool in_place = false;
 
   Outputs run(const Setup& setup) const {
-    const Buffer x_in = setup.buffer(x), own = setup.buffer(rubbish(shape.num_elements()));
+    const Buffer x_in = setup.wide(x), own = setup.buffer(rubbish(shape.num_elements()));
     const Buffer& y = in_place ? x_in : own;
     soft_threshold24(*setup.context(),
                      {.x = x_in.view(shape), .y = y.view(shape), .axis = axis, .scale = scale});
-    return {{"y", y.values()}};
+    return {{"y", y.values(), y.dtype()}};
   }
 };
 
@@ -33,7 +33,7 @@ struct SumsProblem {
   GroupAxis axis = GroupAxis::kWithinRow;
 
   Outputs run(const Setup& setup) const {
-    const Buffer x_in = setup.buffer(x), sums(rubbish(4), DType::kF64, setup.offset);
+    const Buffer x_in = setup.wide(x), sums = setup.buffer(rubbish(4), DType::kF64);
     soft_threshold24_sums(*setup.context(),
                           {.x = x_in.view(shape), .sums = sums.view({4}), .axis = axis});
     return {{"sums", sums.values()}};
@@ -115,7 +115,7 @@ TEST_P(SoftThreshold24, SumsShowWhatIsNotFinite) {
   EXPECT_TRUE(judge_exact(GetParam(), SumsProblem{{1, kInf, 2, 3}, {1, 4}}));
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, SoftThreshold24, testing::ValuesIn(setups_under_test()),
+INSTANTIATE_TEST_SUITE_P(Tables, SoftThreshold24, testing::ValuesIn(setups_with_device()),
                          setup_name);
 
 Values soft_of(const Values& x, double scale = 1.0) {
@@ -167,6 +167,17 @@ TEST(SoftThreshold24Errors, NameTheProblem) {
   expect_refused(
       good, [](auto& args) { args.axis = GroupAxis::kWithinColumn; },
       "[soft_threshold24] rows of x must be a multiple of 4, got 6");
+  const Buffer narrow(Values(24), DType::kBf16);
+  const SoftThreshold24Args operand{.x = x.view({6, 4}), .y = narrow.view({6, 4})};
+  EXPECT_NO_THROW(validate(operand));
+  expect_refused(
+      operand,
+      [&](auto& args) {
+        args.x = narrow.view({6, 4});
+      },
+      "[soft_threshold24] x must be f32 beside y, got bf16");
+  expect_error([&] { soft_threshold24(Context(cpu_table(), 1), operand); },
+               "[soft_threshold24] the cpu backend computes in f32 and got bf16");
   expect_refused(
       good, [](auto& args) { args.scale = kInf; },
       "[soft_threshold24] scale must be finite, got inf");

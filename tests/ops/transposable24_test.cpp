@@ -19,8 +19,8 @@ struct Transposable24Problem {
   TransposableMethod method = TransposableMethod::kExact;
 
   Outputs run(const Setup& setup) const {
-    const Buffer x_in = setup.buffer(x);
-    const Buffer mask = byte_buffer(setup, mask_rubbish(shape.num_elements()));
+    const Buffer x_in = setup.wide(x);
+    const Buffer mask = setup.buffer(mask_rubbish(shape.num_elements()), DType::kU8);
     transposable24(*setup.context(),
                    {.x = x_in.view(shape), .mask = mask.view(shape), .method = method});
     return {{"mask", mask.values()}};
@@ -64,7 +64,7 @@ class Transposable24 : public TableTest {};
 
 TEST_P(Transposable24, IsExact) { EXPECT_TRUE(check_transposable24(GetParam())); }
 
-INSTANTIATE_TEST_SUITE_P(Tables, Transposable24, testing::ValuesIn(setups_under_test()),
+INSTANTIATE_TEST_SUITE_P(Tables, Transposable24, testing::ValuesIn(setups_with_device()),
                          setup_name);
 
 TEST(Transposable24Patterns, AreTheNinetyLegalOnesInDescendingOrder) {

@@ -25,9 +25,10 @@ struct VenomProblem {
 
   Outputs run(const Setup& setup) const {
     const Buffer x_in = setup.buffer(x);
-    const Buffer mask_out(Values(x.size(), 7.0), DType::kU8, setup.offset);
-    const Buffer rows(row_order, DType::kI32), columns(column_order, DType::kI32);
-    const Buffer mass(Values(wants_mass ? 3 : 0, 7.0), DType::kF64);
+    const Buffer mask_out = setup.buffer(Values(x.size(), 7.0), DType::kU8);
+    const Buffer rows = setup.buffer(row_order, DType::kI32);
+    const Buffer columns = setup.buffer(column_order, DType::kI32);
+    const Buffer mass = setup.buffer(Values(wants_mass ? 3 : 0, 7.0), DType::kF64);
     venom_select(*setup.context(), {.x = x_in.view(shape),
                                     .mask = mask_out.view(shape),
                                     .row_order = optional_view(rows, {shape[0]}),
@@ -36,7 +37,7 @@ struct VenomProblem {
                                     .v = v,
                                     .m = m,
                                     .mass = optional_view(mass, {3})});
-    return {{"mask", mask_out.values()}, {"mass", mass.values()}};
+    return {{"mask", mask_out.values(), DType::kU8}, {"mass", mass.values(), DType::kF64}};
   }
 };
 
@@ -58,7 +59,7 @@ Values special_values(Random& random, std::int64_t count) {
   const Values pick = random.integers(count, 0, 31);
   for (std::size_t i = 0; i < x.size(); ++i)
     if (pick[i] < 8) x[i] = kSpecials[static_cast<std::size_t>(pick[i])];
-  return x;
+  return drawn(x);
 }
 
 Values random_order(Random& random, std::int64_t count) {
@@ -130,7 +131,27 @@ TEST_P(VenomSelect, ManyBlocksOverThreads) {
   }
 }
 
-INSTANTIATE_TEST_SUITE_P(Tables, VenomSelect, testing::ValuesIn(setups_under_test()), setup_name);
+// Blocks and windows as large as the matrix and larger, for which no backend has a special way.
+TEST_P(VenomSelect, LargeBlocks) {
+  Random random;
+  const Shape shape{210, 272};
+  const std::int64_t count = shape.num_elements(), huge = std::int64_t{1} << 40;
+  for (const GroupAxis along : {GroupAxis::kWithinRow, GroupAxis::kWithinColumn})
+    for (const auto& [v, m] : {Pattern{3, 500}, {300, 4}, {200, 260}, {1000, 1000}, {huge, huge}})
+      for (const Values& x : {sparse_values(random, count, 0.3), tied_values(random, count)})
+        EXPECT_TRUE(check_orders(GetParam(), random, {shape, x, v, m, along}));
+}
+
+// Rows that fill 16-byte accesses, cut by every window.
+TEST_P(VenomSelect, WholeLines) {
+  Random random;
+  for (const GroupAxis along : {GroupAxis::kWithinRow, GroupAxis::kWithinColumn})
+    for (const auto& [v, m] : {Pattern{64, 8}, {16, 16}, {8, 32}, {1, 4}, {32, 128}, {24, 24}})
+      EXPECT_TRUE(
+          check_orders(GetParam(), random, {{144, 336}, tied_values(random, 48'384), v, m, along}));
+}
+
+INSTANTIATE_TEST_SUITE_P(Tables, VenomSelect, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(VenomSelectReference, TiesGoToTheLowestPosition) {
   // All scores 2, so columns 0 to 3 survive; each row keeps columns 0 and 1.
@@ -209,6 +230,13 @@ TEST(VenomSelectErrors, NameTheProblem) {
          "[venom_select] mass must be f64, got i32");
   refuse([&](auto& args) { args.mass = View(mass.view({3}).bytes(), DType::kF64, {2}); },
          "[venom_select] mass must have shape (3), got (2)");
+}
+
+TEST(VenomSelectErrors, CpuStoresNoBf16) {
+  const Buffer x(Values(4), DType::kBf16), mask(Values(4), DType::kU8);
+  const VenomSelectArgs args{.x = x.view({1, 4}), .mask = mask.view({1, 4})};
+  expect_error([&] { venom_select(Context(cpu_table(), 1), args); },
+               "[venom_select] the cpu backend computes in f32 and got bf16");
 }
 
 TEST(VenomSelectErrors, CpuRunsF32) {

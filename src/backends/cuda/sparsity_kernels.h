@@ -1,0 +1,30 @@
+// SPDX-License-Identifier: Apache-2.0
+// The kernels of sparsity of the cuda backend: masks, 2:4 selections, FP8. Under the rules of
+// kernels.h; results owe every bit, so products and sums name their rounding.
+#pragma once
+
+#include "ops/kernel_table.h"
+
+namespace twill::cuda {
+
+void apply_mask(const ApplyMaskArgs& args, const Device& device, Queue& queue);
+void cluster_energy(const ClusterEnergyArgs& args, const Device& device, Queue& queue);
+void count_nonzero(const CountNonzeroArgs& args, const Device& device, Queue& queue);
+void fp8_round(const Fp8RoundArgs& args, const Device& device, Queue& queue);
+void mask_difference(const MaskDifferenceArgs& args, const Device& device, Queue& queue);
+void mask_mass(const MaskMassArgs& args, const Device& device, Queue& queue);
+void masked_decay(const MaskedDecayArgs& args, const Device& device, Queue& queue);
+void moment_change(const MomentChangeArgs& args, const Device& device, Queue& queue);
+void mvue24(const Mvue24Args& args, const Device& device, Queue& queue);
+void pack24(const Pack24Args& args, const Device& device, Queue& queue);
+void regrow_moments(const RegrowMomentsArgs& args, const Device& device, Queue& queue);
+void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
+void select24(const Select24Args& args, const Device& device, Queue& queue);
+void soft_threshold24(const SoftThreshold24Args& args, const Device& device, Queue& queue);
+void soft_threshold24_sums(const SoftThreshold24SumsArgs& args, const Device& device, Queue& queue);
+void topology_update(const TopologyUpdateArgs& args, const Device& device, Queue& queue);
+void transposable24(const Transposable24Args& args, const Device& device, Queue& queue);
+void unpack24(const Unpack24Args& args, const Device& device, Queue& queue);
+void venom_select(const VenomSelectArgs& args, const Device& device, Queue& queue);
+
+}  // namespace twill::cuda
