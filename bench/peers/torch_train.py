@@ -3,7 +3,7 @@
 """Measures dense training with PyTorch and torch.compile: the peer that Twill is compared with.
 
     bench/peers/torch_train.py --model gpt2-124m [--batch 64] [--micro-batches 1]
-                               [--attention default|cudnn] [--steps 10] [--warmup 10] [--seconds 20]
+                               [--attention default|cudnn|flash] [--steps 10] [--warmup 10] [--seconds 20]
     bench/peers/torch_train.py --model gpt2-124m,gpt2-350m,gpt2-1558m,llama-1.2b
 
 Prints one JSON line per model. A model that fails, for want of memory or of an attention kernel, has
@@ -234,11 +234,23 @@ def milliseconds(begin, end):
     return (end - begin) * 1e3 if isinstance(begin, float) else begin.elapsed_time(end)
 
 
+def turns(options, windows):
+    """Once per window to be measured: as long as --seconds say, or whenever compare_steps.py asks."""
+    if not options.turns:
+        begin = time.perf_counter()
+        while len(windows) < MIN_WINDOWS or time.perf_counter() - begin < options.seconds:
+            yield
+        return
+    print("ready", flush=True)
+    for _ in sys.stdin:
+        yield
+        print(json.dumps({"seconds_per_step": windows[-1]}), flush=True)
+
+
 def measure(step, options, device):
     """Seconds per step of every window, milliseconds of every step, and the last loss."""
     windows, steps, loss = [], [], None
-    begin = time.perf_counter()
-    while len(windows) < MIN_WINDOWS or time.perf_counter() - begin < options.seconds:
+    for _ in turns(options, windows):
         synchronize(device)
         start = time.perf_counter()
         marks = [mark(device)]
@@ -265,8 +277,9 @@ def attention_backend(shape, batch, device):
 
 
 def chosen_attention(options):
-    if options.attention == "cudnn":
-        return sdpa_kernel(SDPBackend.CUDNN_ATTENTION)
+    backends = {"cudnn": SDPBackend.CUDNN_ATTENTION, "flash": SDPBackend.FLASH_ATTENTION}
+    if options.attention in backends:
+        return sdpa_kernel(backends[options.attention])
     return contextlib.nullcontext()
 
 
@@ -373,7 +386,9 @@ def parse_arguments():
     parser.add_argument("--seconds", type=float, default=20.0,
                         help=f"windows are timed until these have passed, and at least {MIN_WINDOWS}; "
                         "default 20")
-    parser.add_argument("--attention", choices=["default", "cudnn"], default="default")
+    parser.add_argument("--attention", choices=["default", "cudnn", "flash"], default="default")
+    parser.add_argument("--turns", action="store_true",
+                        help="for compare_steps.py: one window per line of standard input")
     parser.add_argument("--heads", type=positive, help="instead of the model's; must divide its width")
     parser.add_argument("--no-compile", dest="compile", action="store_false", help="eager PyTorch")
     parser.add_argument("--device", default="cuda")
@@ -388,8 +403,10 @@ def parse_arguments():
             parser.error(f"--heads {options.heads} leaves no even head width of {SHAPES[name].width}")
     if options.batch and len(options.batch) not in (1, len(options.models)):
         parser.error(f"--batch has {len(options.batch)} numbers for {len(options.models)} models")
-    if options.attention == "cudnn" and not options.device.startswith("cuda"):
-        parser.error("--attention cudnn needs a CUDA device")
+    if options.turns and len(options.models) > 1:
+        parser.error("--turns takes one model")
+    if options.attention != "default" and not options.device.startswith("cuda"):
+        parser.error(f"--attention {options.attention} needs a CUDA device")
     if options.device.startswith("cuda") and not torch.cuda.is_available():
         parser.error("PyTorch sees no CUDA device; --device cpu tries the script without one")
     return options
