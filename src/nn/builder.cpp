@@ -101,9 +101,12 @@ void Builder::commit() {
 }
 
 void Builder::refresh_operands() {
-  if (!has_operands()) return;
-  for (const Parameter& parameter : parameters_)
-    cast(*context_, {.x = parameter.value, .y = parameter.operand});
+  for (const Parameter& parameter : parameters_) refresh_operand(*context_, parameter);
+}
+
+void refresh_operand(const Context& context, const Parameter& parameter) {
+  if (parameter.operand.dtype() != parameter.value.dtype())
+    cast(context, {.x = parameter.value, .y = parameter.operand});
 }
 
 ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->operand; }

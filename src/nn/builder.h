@@ -31,6 +31,9 @@ struct Parameter {
   View gradient;  // absent in inference
 };
 
+// Copies the master into the operand, where that has a place of its own.
+void refresh_operand(const Context& context, const Parameter& parameter);
+
 // One line of the memory table.
 struct MemoryLine {
   std::string region;

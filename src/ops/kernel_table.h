@@ -122,6 +122,7 @@ struct KernelTable {
   const Memory& (*staging_memory)() = nullptr;
   void (*copy_in)(std::byte* to, const std::byte* host, std::int64_t bytes, Queue&) = nullptr;
   void (*copy_out)(std::byte* host, const std::byte* from, std::int64_t bytes, Queue&) = nullptr;
+  void (*copy)(std::byte* to, const std::byte* from, std::int64_t bytes, Queue&) = nullptr;
   void (*wait)(Queue&) = nullptr;
   std::int64_t (*free_bytes)() = nullptr;
   // Everything given to the queue in between is kept instead of run.

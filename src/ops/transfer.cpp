@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
+#include "base/check.h"
+
 namespace twill {
 
 bool shares_memory(const Context& context) { return context.kernels().copy_in == nullptr; }
@@ -26,6 +28,16 @@ void copy_out(const Context& context, void* to, ConstView from) {
   }
   context.kernels().copy_out(static_cast<std::byte*>(to), from.bytes(), from.num_bytes(),
                              context.queue());
+}
+
+void copy(const Context& context, View to, ConstView from) {
+  TWILL_CHECK(to.num_bytes() == from.num_bytes(), "a copy has the size of what it is made of");
+  if (to.num_bytes() == 0) return;
+  if (shares_memory(context)) {
+    std::memcpy(to.bytes(), from.bytes(), static_cast<std::size_t>(to.num_bytes()));
+    return;
+  }
+  context.kernels().copy(to.bytes(), from.bytes(), to.num_bytes(), context.queue());
 }
 
 void wait(const Context& context) {

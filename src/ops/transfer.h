@@ -19,6 +19,9 @@ bool shares_memory(const Context& context);
 void copy_in(const Context& context, View to, const void* from);
 void copy_out(const Context& context, void* to, ConstView from);
 
+// The same number of bytes, inside the backend's memory; they must not overlap.
+void copy(const Context& context, View to, ConstView from);
+
 // Returns when everything given to the queue has been done.
 void wait(const Context& context);
 
@@ -35,6 +38,14 @@ class HostCopy {
   Tensor tensor_;
   ConstView view_;
 };
+
+// The values of a view of that type.
+template <class T>
+std::vector<T> host_values(const Context& context, ConstView view) {
+  const HostCopy on_host(context, view);
+  const T* values = on_host.view().as<T>();
+  return {values, values + view.num_elements()};
+}
 
 // The values of an f32 or bf16 view, as f32 on the host.
 std::vector<float> host_floats(const Context& context, ConstView view);

@@ -6,6 +6,8 @@
 #include <span>
 
 #include "base/require.h"
+#include "ops/cast.h"
+#include "ops/transfer.h"
 #include "sparsity/feature_split.h"
 #include "sparsity/neuron_clusters.h"
 #include "sparsity/scope.h"
@@ -22,9 +24,10 @@ TokenOrder order_of(const std::string& word) {
   return word == "energy" ? TokenOrder::kEnergy : TokenOrder::kAsIs;
 }
 
+// To the front of the view.
 template <class T>
-void copy_to(View view, const std::vector<T>& values) {
-  std::ranges::copy(values, view.as<T>());
+void copy_to(const Context& context, View view, const std::vector<T>& values) {
+  copy_in(context, view.slice(0, static_cast<std::int64_t>(values.size())), values.data());
 }
 
 void require_plain(const FfnSeam& seam, const ActivationsPart& part) {
@@ -38,6 +41,23 @@ void require_plain(const FfnSeam& seam, const ActivationsPart& part) {
       "recipe: activations.pattern = \"{}\" needs the hidden width of {} to be a multiple of {}, "
       "got {}",
       part.pattern, seam.name, m, seam.hidden);
+}
+
+// As the products of the model take them.
+ConstView centroids_of(const Context& context, const SteeredFfn& ffn) {
+  if (ffn.num_clusters == 0) return {};
+  const View known = ffn.centroids.row_range(0, ffn.num_clusters);
+  if (!ffn.centroid_operand) return known;
+  const View operand = ffn.centroid_operand.row_range(0, ffn.num_clusters);
+  cast(context, {.x = known, .y = operand});
+  return operand;
+}
+
+double share_of_dense(const Context& context, const SteeredFfn& ffn) {
+  if (!ffn.has_dense) return 0.0;
+  const auto dense = host_values<std::uint8_t>(context, ffn.dense_neurons);
+  return static_cast<double>(std::ranges::count(dense, std::uint8_t{1})) /
+         static_cast<double>(dense.size());
 }
 
 // A matrix of the FFN, among the layers in scope.
@@ -77,6 +97,9 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
     builder.sparsity_state(ffn.neuron_order, DType::kI32, {seam.hidden});
     builder.sparsity_state(ffn.clusters, DType::kI32, {seam.hidden});
     builder.sparsity_state(ffn.centroids, DType::kF32, {kMaxClusters, seam.width});
+    if (builder.options().dtype != DType::kF32)
+      builder.sparsity_state(ffn.centroid_operand, builder.options().dtype,
+                             {kMaxClusters, seam.width});
     builder.sparsity_state(ffn.dense_neurons, DType::kU8, {seam.hidden});
     builder.sparsity_state(ffn.fixed_order, DType::kI32, {builder.max_tokens()});
   }
@@ -85,75 +108,80 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
           first->activations.pattern);
 }
 
-void ActivationSteering::enter(const ActivationsPart& part, const std::vector<std::string>& words) {
+void ActivationSteering::enter(const Context& context, const ActivationsPart& part,
+                               const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
     ffn.num_clusters = 0;
     ffn.has_dense = false;
     if (part.order == "fixed")
-      copy_to(ffn.fixed_order,
+      copy_to(context, ffn.fixed_order,
               random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
   }
-  apply(part, words);
+  apply(context, part, words);
 }
 
-void ActivationSteering::refresh(const ActivationsPart& part,
+void ActivationSteering::refresh(const Context& context, const ActivationsPart& part,
                                  const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
-    if (part.clusters) cluster(ffn, part);
-    if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(ffn, part);
-    order_neurons(ffn, part);
+    if (part.clusters) cluster(context, ffn, part);
+    if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(context, ffn, part);
+    order_neurons(context, ffn, part);
   }
-  apply(part, words);
+  apply(context, part, words);
 }
 
-void ActivationSteering::cluster(SteeredFfn& ffn, const ActivationsPart& part) const {
+void ActivationSteering::cluster(const Context& context, SteeredFfn& ffn,
+                                 const ActivationsPart& part) const {
   const std::int64_t count = part.m / 4;
-  const std::span<const float> known(ffn.centroids.as<float>(),
-                                     static_cast<std::size_t>(count * ffn.seam->width));
-  const NeuronClusters found =
-      cluster_neurons(ffn.input->weight->value,
-                      {.num_clusters = count,
-                       .seed = seed_,
-                       .layer = ffn.stream,
-                       .centroids = ffn.num_clusters == count ? known : std::span<const float>()});
-  copy_to(ffn.clusters, found.cluster);
-  copy_to(ffn.centroids, found.centroids);
+  const std::vector<float> known = host_values<float>(context, ffn.centroids.row_range(0, count));
+  const HostCopy weight(context, ffn.input->weight->value);
+  const NeuronClusters found = cluster_neurons(
+      weight.view(), {.num_clusters = count,
+                      .seed = seed_,
+                      .layer = ffn.stream,
+                      .centroids = ffn.num_clusters == count ? std::span<const float>(known)
+                                                             : std::span<const float>()});
+  copy_to(context, ffn.clusters, found.cluster);
+  copy_to(context, ffn.centroids, found.centroids);
   ffn.num_clusters = count;
 }
 
-void ActivationSteering::choose_dense(SteeredFfn& ffn, const ActivationsPart& part) const {
+void ActivationSteering::choose_dense(const Context& context, SteeredFfn& ffn,
+                                      const ActivationsPart& part) const {
   const std::int64_t hidden = ffn.seam->hidden, m = part.pattern == "2:4" ? 4 : part.m;
-  const std::span<const std::int32_t> counts(ffn.seam->nonzero.as<std::int32_t>(),
-                                             static_cast<std::size_t>(hidden));
+  const std::vector<std::int32_t> counts = host_values<std::int32_t>(context, ffn.seam->nonzero);
   const std::int64_t wanted = std::llround(part.dense_share * static_cast<double>(hidden));
   // Whole windows of sparse neurons are left, so that none mixes both kinds.
   const std::int64_t dense = part.dense_in == "all" ? hidden - (hidden - wanted) / m * m : wanted;
   // Half a neuron less than the exact share: it is rounded up.
-  copy_to(ffn.dense_neurons,
+  copy_to(context, ffn.dense_neurons,
           dense_neurons(counts, (static_cast<double>(dense) - 0.5) / static_cast<double>(hidden)));
   ffn.has_dense = true;
 }
 
 // Sparse neurons interleaved by cluster; dense ones behind them.
-void ActivationSteering::order_neurons(SteeredFfn& ffn, const ActivationsPart& part) const {
+void ActivationSteering::order_neurons(const Context& context, SteeredFfn& ffn,
+                                       const ActivationsPart& part) const {
   const auto hidden = static_cast<std::size_t>(ffn.seam->hidden);
   const bool apart = ffn.has_dense && part.dense_in == "all";
-  const std::uint8_t* dense = ffn.dense_neurons.as<std::uint8_t>();
+  const std::vector<std::uint8_t> dense = host_values<std::uint8_t>(context, ffn.dense_neurons);
+  const std::vector<std::int32_t> cluster_of = host_values<std::int32_t>(context, ffn.clusters);
   std::vector<std::int32_t> order, behind, clusters;
   for (std::size_t i = 0; i < hidden; ++i)
     (apart && dense[i] != 0 ? behind : order).push_back(static_cast<std::int32_t>(i));
   if (ffn.num_clusters > 0) {
-    for (const std::int32_t i : order) clusters.push_back(ffn.clusters.as<std::int32_t>()[i]);
+    for (const std::int32_t i : order) clusters.push_back(cluster_of[static_cast<std::size_t>(i)]);
     const std::vector<std::int32_t> sparse = order;
     std::ranges::transform(
         interleaved_order(clusters, ffn.num_clusters), order.begin(),
         [&](std::int32_t place) { return sparse[static_cast<std::size_t>(place)]; });
   }
   order.insert(order.end(), behind.begin(), behind.end());
-  copy_to(ffn.neuron_order, order);
+  copy_to(context, ffn.neuron_order, order);
 }
 
-void ActivationSteering::apply(const ActivationsPart& part, const std::vector<std::string>& words) {
+void ActivationSteering::apply(const Context& context, const ActivationsPart& part,
+                               const std::vector<std::string>& words) {
   for (SteeredFfn& ffn : ffns_) {
     FfnSeam& seam = *ffn.seam;
     seam.selects =
@@ -167,8 +195,9 @@ void ActivationSteering::apply(const ActivationsPart& part, const std::vector<st
     const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == "all");
     seam.neuron_order = ordered ? ffn.neuron_order : ConstView();
     seam.clusters = ffn.clusters;
-    seam.centroids = ffn.num_clusters > 0 ? ffn.centroids.row_range(0, ffn.num_clusters) : View();
+    seam.centroids = centroids_of(context, ffn);
     seam.dense_neurons = ffn.has_dense ? ffn.dense_neurons : ConstView();
+    ffn.dense_share = share_of_dense(context, ffn);
     seam.dense_forward = part.dense_in == "all";
     // Without clusters there is nothing to sort by yet.
     if (ffn.num_clusters == 0 && seam.order != TokenOrder::kFixed) seam.order = TokenOrder::kAsIs;

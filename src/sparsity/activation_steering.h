@@ -18,14 +18,16 @@ struct SteeredFfn {
   LinearSeam* input = nullptr;   // its first matrix: what neurons are clustered by
   LinearSeam* output = nullptr;  // its second one
   std::uint32_t stream = 0;
-  View neuron_order = {};   // (hidden) i32
-  View clusters = {};       // (hidden) i32
-  View centroids = {};      // (kMaxClusters, width); the first of them in use
-  View dense_neurons = {};  // (hidden) u8
-  View fixed_order = {};    // (tokens) i32
+  View neuron_order = {};      // (hidden) i32
+  View clusters = {};          // (hidden) i32
+  View centroids = {};         // (kMaxClusters, width) f32; the first of them in use
+  View centroid_operand = {};  // the same in the model's type, where that is another
+  View dense_neurons = {};     // (hidden) u8
+  View fixed_order = {};       // (tokens) i32
   // What holds now; the views above are valid where it says so.
   std::int64_t num_clusters = 0;
   bool has_dense = false;
+  double dense_share = 0.0;  // of the neurons
 };
 
 class ActivationSteering {
@@ -37,19 +39,22 @@ class ActivationSteering {
   bool has_dense() const { return exists() && ffns_.front().has_dense; }
   // A phase begins: FFNs whose two matrices are in scope of `words` follow `part`, the others are
   // dense.
-  void enter(const ActivationsPart& part, const std::vector<std::string>& words);
+  void enter(const Context& context, const ActivationsPart& part,
+             const std::vector<std::string>& words);
   // New clusters and a new dense share, from the weights and the last measurement.
-  void refresh(const ActivationsPart& part, const std::vector<std::string>& words);
+  void refresh(const Context& context, const ActivationsPart& part,
+               const std::vector<std::string>& words);
   // Points the seams at what is held: after enter(), refresh() or a restored checkpoint.
-  void apply(const ActivationsPart& part, const std::vector<std::string>& words);
+  void apply(const Context& context, const ActivationsPart& part,
+             const std::vector<std::string>& words);
 
   std::deque<SteeredFfn>& ffns() { return ffns_; }
   const std::deque<SteeredFfn>& ffns() const { return ffns_; }
 
  private:
-  void cluster(SteeredFfn& ffn, const ActivationsPart& part) const;
-  void choose_dense(SteeredFfn& ffn, const ActivationsPart& part) const;
-  void order_neurons(SteeredFfn& ffn, const ActivationsPart& part) const;
+  void cluster(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
+  void choose_dense(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
+  void order_neurons(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
 
   std::deque<SteeredFfn> ffns_;
   std::uint64_t seed_;

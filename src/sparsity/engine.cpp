@@ -3,13 +3,13 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 #include <numeric>
 #include <tuple>
 
 #include "base/require.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
+#include "ops/transfer.h"
 #include "sparsity/scope.h"
 
 namespace twill {
@@ -49,11 +49,6 @@ WgradSample sample_of(const std::string& estimator) {
 Fp8Mode fp8_of(const std::string& format) {
   if (format == "fp8") return Fp8Mode::kMixed;
   return format == "fp8-reference" ? Fp8Mode::kReference : Fp8Mode::kNone;
-}
-
-// Masks live in host memory in masked execution.
-void copy_bytes(const View& from, const View& to) {
-  std::memcpy(to.bytes(), from.bytes(), static_cast<std::size_t>(to.num_bytes()));
 }
 
 bool needs_layers(const RecipeConfig& recipe) {
@@ -204,7 +199,7 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
     project_all(context);
   }
   if (activations_.exists() && !now.activations.is_dense() && (entered || cluster_due(age)))
-    activations_.refresh(now.activations, scope_words());
+    activations_.refresh(context, now.activations, scope_words());
 }
 
 // The dense share needs a measurement, which a phase at the start of a run has only behind its first
@@ -239,7 +234,7 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
   moment_changes_.clear();
   project_all(context);
   point_seams();
-  if (activations_.exists()) activations_.enter(now.activations, scope_words());
+  if (activations_.exists()) activations_.enter(context, now.activations, scope_words());
   alarm_.begin_phase(clock_.begin(), clock_.end());
 }
 
@@ -279,7 +274,7 @@ void SparsityEngine::refresh_masks(const Context& context) {
     const View fresh = after_.slice(0, layer.num_weights()).reshaped(layer.mask.shape());
     choose_mask(context, phase().weights, *layer.seam, layer.weight(), fresh);
     interval_flips_[i] = difference(context, fresh, layer.mask);
-    copy_bytes(fresh, layer.mask);
+    copy(context, layer.mask, fresh);
   }
 }
 
@@ -310,7 +305,7 @@ bool SparsityEngine::updates_topology(std::int64_t step) const {
 void SparsityEngine::update_topology(const Context& context, std::int64_t step,
                                      const MomentsOf& moments) {
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
-    copy_bytes(layers_[i].mask, layers_[i].before);
+    copy(context, layers_[i].before, layers_[i].mask);
   topology_.update(context, scoped(), step, moments);
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
     interval_flips_[i] = difference(context, layers_[i].before, layers_[i].mask);
@@ -346,9 +341,7 @@ bool SparsityEngine::freezes_second_moments() const {
 void SparsityEngine::after_update(const Context& context, std::int64_t step) {
   const PhaseConfig& now = phase();
   if (now.weights.is_topology())
-    for (const SparseLayer* layer : scoped())
-      apply_mask(context,
-                 {.x = layer->weight(), .mask = layer->mask, .y = layer->seam->weight->value});
+    for (const SparseLayer* layer : scoped()) hide_weights(context, *layer);
   if (samples(step)) end_sample(context, step);
   // A mask of every step belongs to the new weights, also for whoever evaluates them now.
   if (keeps_mask() && (now.weights.refresh == 1 || now.weights.is_soft())) refresh_masks(context);

@@ -142,7 +142,7 @@ class SparsityEngine {
   const WeightsPart& sampled_part() const;
   void current_mask(const Context& context, const SparseLayer& layer, View mask) const;
   LayerHealth sample_layer(const Context& context, std::size_t index) const;
-  void raise_alarm();
+  void raise_alarm(const Context& context);
 
   // engine_flops.cpp
   std::vector<LinearCost> linear_costs() const;

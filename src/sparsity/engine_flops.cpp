@@ -24,13 +24,6 @@ double selected_share(std::int64_t m, double dense) {
   return dense + (1.0 - dense) * 2.0 / static_cast<double>(m);
 }
 
-double dense_share(const SteeredFfn& ffn) {
-  if (!ffn.has_dense) return 0.0;
-  const std::uint8_t* dense = ffn.dense_neurons.as<std::uint8_t>();
-  return static_cast<double>(std::count(dense, dense + ffn.seam->hidden, std::uint8_t{1})) /
-         static_cast<double>(ffn.seam->hidden);
-}
-
 }  // namespace
 
 std::vector<LinearCost> SparsityEngine::linear_costs() const {
@@ -49,7 +42,7 @@ std::vector<LinearCost> SparsityEngine::linear_costs() const {
   }
   for (const SteeredFfn& ffn : activations_.ffns()) {
     if (!ffn.seam->selects) continue;
-    const double dense = dense_share(ffn);
+    const double dense = ffn.dense_share;
     LinearCost& input = costs[ffn.input->stream];
     LinearCost& output = costs[ffn.output->stream];
     output.forward = input.dgrad =

@@ -1,11 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // Samples of a run's health. A sampled step compares the mask of the weights before it with the mask
 // behind it: two selections and one sum per layer, every 40 steps well below 1 % of the time.
-#include <cstring>
-
 #include "base/log.h"
 #include "base/require.h"
 #include "ops/mask.h"
+#include "ops/transfer.h"
 #include "sparsity/engine.h"
 
 namespace twill {
@@ -13,23 +12,22 @@ namespace {
 
 double share(double part, double whole) { return whole > 0.0 ? part / whole : 0.0; }
 
-FfnHealth sample_ffn(const FfnSeam& seam) {
+FfnHealth sample_ffn(const Context& context, const FfnSeam& seam) {
   FfnHealth health{.name = seam.name};
-  const std::int32_t* counts = seam.nonzero.as<std::int32_t>();
   double fired = 0.0, dead = 0.0;
-  for (std::int64_t i = 0; i < seam.hidden; ++i) {
-    fired += counts[i];
-    dead += counts[i] == 0;
+  for (const std::int32_t count : host_values<std::int32_t>(context, seam.nonzero)) {
+    fired += count;
+    dead += count == 0;
   }
   const auto hidden = static_cast<double>(seam.hidden);
   health.activation_density = share(fired, hidden * static_cast<double>(seam.measured_tokens));
   health.dead_neurons = dead / hidden;
   if (!seam.selects) return health;
-  const double* mass = seam.mass.as<double>();
+  const std::vector<double> mass = host_values<double>(context, seam.mass);
   health.dropped_columns = share(mass[0] - mass[1], mass[0]);
   health.dropped_rows = share(mass[1] - mass[2], mass[0]);
   if (seam.transposed_m == 0) return health;
-  const double* transposed = seam.transposed_mass.as<double>();
+  const std::vector<double> transposed = host_values<double>(context, seam.transposed_mass);
   health.dropped_transposed = share(transposed[0] - transposed[2], transposed[0]);
   health.dropped_gradient = share(transposed[3] - transposed[5], transposed[3]);
   return health;
@@ -74,13 +72,13 @@ const WeightsPart& SparsityEngine::sampled_part() const {
 double SparsityEngine::difference(const Context& context, ConstView a, ConstView b) const {
   const View count = sums_.slice(0, 1);
   mask_difference(context, {.a = a, .b = b, .count = count});
-  return share(*count.as<double>(), static_cast<double>(a.num_elements()));
+  return share(host_values<double>(context, count)[0], static_cast<double>(a.num_elements()));
 }
 
 void SparsityEngine::current_mask(const Context& context, const SparseLayer& layer,
                                   View mask) const {
   if (sampled_part().is_topology()) {
-    std::memcpy(mask.bytes(), layer.mask.bytes(), static_cast<std::size_t>(mask.num_bytes()));
+    copy(context, mask, layer.mask);
   } else {
     choose_mask(context, sampled_part(), *layer.seam, layer.weight(), mask);
   }
@@ -103,7 +101,7 @@ LayerHealth SparsityEngine::sample_layer(const Context& context, std::size_t ind
   health.flip_rate = difference(context, layer.before, mask);
   health.interval_flip_rate = interval_flips_[index];
   mask_mass(context, {.x = layer.weight(), .mask = mask, .sums = sums_});
-  const double* sums = sums_.as<double>();
+  const std::vector<double> sums = host_values<double>(context, sums_);
   health.kept_l1 = share(sums[2], sums[0]);
   health.kept_energy = share(sums[3], sums[1]);
   health.density = share(sums[4], static_cast<double>(layer.num_weights()));
@@ -126,15 +124,15 @@ void SparsityEngine::end_sample(const Context& context, std::int64_t step) {
         share(static_cast<double>(layers_[i].num_weights()), total));
   }
   for (const FfnSeam& seam : *ffn_seams_)
-    if (seam.nonzero) sample_->ffns.push_back(sample_ffn(seam));
+    if (seam.nonzero) sample_->ffns.push_back(sample_ffn(context, seam));
   sample_->overall_ffn = mean_of(sample_->ffns);
   if (sample_->has_mask && projects_weights()) {
     sample_->alarm = alarm_.observe(step, overall.flip_rate);
-    if (!sample_->alarm.empty()) raise_alarm();
+    if (!sample_->alarm.empty()) raise_alarm(context);
   }
 }
 
-void SparsityEngine::raise_alarm() {
+void SparsityEngine::raise_alarm(const Context& context) {
   const bool leaves = recipe_.on_alarm == "dense";
   log_warning(
       fmt::format("step {}: {}{}", sample_->step, sample_->alarm,
@@ -142,7 +140,7 @@ void SparsityEngine::raise_alarm() {
   if (!leaves) return;
   forced_dense_ = true;
   point_seams();
-  if (activations_.exists()) activations_.enter(phase().activations, scope_words());
+  if (activations_.exists()) activations_.enter(context, phase().activations, scope_words());
 }
 
 std::optional<HealthSample> SparsityEngine::take_sample() {

@@ -130,7 +130,7 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
     ffn.seam->measured_tokens = static_cast<std::int64_t>(ffns[3 * i + 2]);
   }
   point_seams();
-  if (activations_.exists()) activations_.apply(phase().activations, scope_words());
+  if (activations_.exists()) activations_.apply(context, phase().activations, scope_words());
   project_all(context);
 }
 

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 #include <cmath>
-#include <cstring>
 
 #include "ops/mask.h"
 #include "ops/topology.h"
+#include "ops/transfer.h"
 #include "sparsity/churn.h"
 #include "sparsity/density.h"
 
@@ -79,9 +79,10 @@ std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLaye
       density);
 }
 
-std::int64_t TopologySteering::num_active(const SparseLayer& layer) {
-  const std::uint8_t* mask = layer.mask.as<std::uint8_t>();
-  return std::count(mask, mask + layer.num_weights(), std::uint8_t{1});
+std::int64_t TopologySteering::num_active(const Context& context, const SparseLayer& layer) {
+  const HostCopy mask(context, layer.mask);
+  const std::uint8_t* bits = mask.view().as<std::uint8_t>();
+  return std::count(bits, bits + layer.num_weights(), std::uint8_t{1});
 }
 
 void TopologySteering::start(const Context& context, const std::vector<SparseLayer*>& layers,
@@ -92,11 +93,12 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
   density_ = density;
   for (std::size_t i = 0; i < layers.size(); ++i) {
     SparseLayer& layer = *layers[i];
-    const auto bytes = static_cast<std::size_t>(layer.num_weights());
     const bool whole = wanted[i] == layer.num_weights();
     const bool by_magnitude = !whole && part.start == "magnitude";
     // By magnitude: drop from a full mask. By chance: grow in an empty one.
-    std::memset(layer.mask.bytes(), whole || by_magnitude ? 1 : 0, bytes);
+    const std::vector<std::uint8_t> first(static_cast<std::size_t>(layer.num_weights()),
+                                          whole || by_magnitude ? 1 : 0);
+    copy_in(context, layer.mask, first.data());
     layer.density = static_cast<double>(wanted[i]) / static_cast<double>(layer.num_weights());
     if (whole) continue;
     topology_update(context, {.weight = by_magnitude ? layer.seam->weight->value : View(),
@@ -107,7 +109,7 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
                               .seed = seed_,
                               .update = 0,
                               .stream = layer.seam->stream});
-    apply_mask(context, {.x = layer.weight(), .mask = layer.mask, .y = layer.seam->weight->value});
+    hide_weights(context, layer);
   }
 }
 
@@ -131,7 +133,7 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
   for (std::size_t i = 0; i < layers.size(); ++i) {
     SparseLayer& layer = *layers[i];
     const UpdateCounts counts =
-        update_counts(num_active(layer), wanted[i], churn_at(next), grow_ratio(part));
+        update_counts(num_active(context, layer), wanted[i], churn_at(next), grow_ratio(part));
     topology_update(context, {.weight = layer.seam->weight->value,
                               .grad = layer.seam->weight->gradient,
                               .mask = layer.mask,

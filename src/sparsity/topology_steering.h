@@ -45,7 +45,7 @@ class TopologySteering {
               const MomentsOf& moments);
 
   // Kept weights of a layer, for counts that decide; in the order of `layers`.
-  static std::int64_t num_active(const SparseLayer& layer);
+  static std::int64_t num_active(const Context& context, const SparseLayer& layer);
 
  private:
   const PhaseConfig& phase_at(std::int64_t step) const;

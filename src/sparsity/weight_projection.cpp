@@ -2,9 +2,11 @@
 #include "sparsity/weight_projection.h"
 
 #include "base/require.h"
+#include "nn/builder.h"
 #include "ops/mask.h"
 #include "ops/select24.h"
 #include "ops/soft_threshold24.h"
+#include "ops/transfer.h"
 #include "ops/transposable24.h"
 #include "ops/venom.h"
 
@@ -48,7 +50,7 @@ double soft_scale(const Context& context, const WeightsPart& part, const SparseL
   if (part.scale == "none") return 1.0;
   soft_threshold24_sums(
       context, {.x = layer.weight(), .sums = sums, .axis = axis_of(part.axis, *layer.seam)});
-  const double* s = sums.as<double>();
+  const std::vector<double> s = host_values<double>(context, sums);
   const double above = part.scale == "keep-l1" ? s[2] : s[0];
   const double below = part.scale == "keep-l1" ? s[3] : s[1];
   // A matrix of dead groups (all magnitudes equal) projects to zero under any scale.
@@ -64,6 +66,12 @@ void project(const Context& context, const WeightsPart& part, const SparseLayer&
   } else {
     apply_mask(context, {.x = layer.weight(), .mask = layer.mask, .y = layer.projected});
   }
+}
+
+void hide_weights(const Context& context, const SparseLayer& layer) {
+  const Parameter& weight = *layer.seam->weight;
+  apply_mask(context, {.x = weight.value, .mask = layer.mask, .y = weight.value});
+  refresh_operand(context, weight);
 }
 
 void require_divisible(const WeightsPart& part, const LinearSeam& seam) {

@@ -37,6 +37,9 @@ double soft_scale(const Context& context, const WeightsPart& part, const SparseL
 // Fills layer.projected from the weight, by the mask or the threshold.
 void project(const Context& context, const WeightsPart& part, const SparseLayer& layer);
 
+// Sets the weights outside layer.mask to zero, masters and operands: of a kept topology.
+void hide_weights(const Context& context, const SparseLayer& layer);
+
 // Throws when the pattern cannot divide the layer's dimensions.
 void require_divisible(const WeightsPart& part, const LinearSeam& seam);
 

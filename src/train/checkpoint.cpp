@@ -2,6 +2,7 @@
 #include "train/checkpoint.h"
 
 #include <algorithm>
+#include <deque>
 #include <filesystem>
 #include <functional>
 #include <map>
@@ -155,10 +156,12 @@ void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
 
 bool is_sparse(const SafetensorsFile& model) { return model.metadata().contains(kSparsityKey); }
 
-void write_sparsity(const std::string& path, const SparsityEngine& sparsity,
-                    const std::string& weights) {
+void write_sparsity(const std::string& path, const Trainer& trainer, const std::string& weights) {
+  const SparsityEngine& sparsity = trainer.sparsity();
+  std::deque<HostCopy> on_host;
   std::vector<TensorEntry> entries;
-  for (const auto& [name, view] : sparsity.state_tensors()) entries.push_back({name, view});
+  for (const auto& [name, view] : sparsity.state_tensors())
+    entries.push_back({name, on_host.emplace_back(trainer.context(), view).view()});
   std::map<std::string, std::string> metadata{{kWeightsKey, weights}};
   for (const auto& [key, text] : sparsity.state_texts())
     metadata[std::string(kSparsityPrefix) + key] = text;
@@ -173,7 +176,11 @@ void read_sparsity(const std::string& checkpoint, Trainer& trainer) {
   std::vector<TensorEntry> entries;
   for (const auto& [name, view] : sparsity.state_tensors()) entries.push_back({name, view});
   require_same_tensors(file, entries);
-  for (const auto& [name, view] : sparsity.state_tensors()) file.read_into(name, view);
+  for (const auto& [name, view] : sparsity.state_tensors()) {
+    Tensor saved(view.dtype(), view.shape());
+    file.read_into(name, saved.view());
+    copy_in(trainer.context(), view, saved.view().bytes());
+  }
   std::map<std::string, std::string> texts;
   for (const auto& [key, text] : file.metadata())
     if (key.starts_with(kSparsityPrefix)) texts[key.substr(kSparsityPrefix.size())] = text;
@@ -245,7 +252,7 @@ std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::in
                                              {kModelKey, write_toml(model)}};
     if (trainer.sparsity().has_state()) {
       about[kSparsityKey] = std::string(kSparsityFile);
-      write_sparsity(file_in(temporary, kSparsityFile), trainer.sparsity(), weights);
+      write_sparsity(file_in(temporary, kSparsityFile), trainer, weights);
     }
     write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()), about);
     auto metadata = progress_metadata(trainer.progress());
@@ -282,13 +289,15 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   const SafetensorsFile model(file_in(checkpoint, kModelFile));
   const SafetensorsFile state(file_in(checkpoint, kStateFile));
   require_moments(state, trainer.optimizer());
-  HostMasters masters(trainer.builder(), &trainer.optimizer());
-  read_weights(model, trainer.builder());
-  for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
-    read_moment(state, slot.parameter->name + ".m", slot.m);
-    read_moment(state, slot.parameter->name + ".v", slot.v);
+  {
+    HostMasters masters(trainer.builder(), &trainer.optimizer());
+    read_weights(model, trainer.builder());
+    for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
+      read_moment(state, slot.parameter->name + ".m", slot.m);
+      read_moment(state, slot.parameter->name + ".v", slot.v);
+    }
+    masters.upload();
   }
-  masters.upload();
   trainer.progress() = {.step = number_at(state, "twill.step"),
                         .updates = number_at(state, "twill.updates"),
                         .tokens = number_at(state, "twill.tokens"),

@@ -23,19 +23,12 @@ int index_in(std::string_view device) {  // "cuda", "cuda:3"
   return device.size() > kCuda.size() ? device.back() - '0' : 0;
 }
 
-constexpr std::string_view kDenseOnly = "the CUDA backend trains dense models so far";
-
-bool cuda_runs(const RunConfig& config, Use use) {
-  return use == Use::kInference || config.recipe.leaves_steps_alone();
-}
-
 // Why auto does not take the GPU; empty when it does.
-std::string why_not_cuda(const RunConfig& config, Use use) {
+std::string why_not_cuda() {
   if (cuda_table() == nullptr) return "this build has no CUDA backend";
   Device device;
   const DeviceReport report = cuda_table()->find_device(0, device);
-  if (!report.usable) return report.text;
-  return std::string(cuda_runs(config, use) ? "" : kDenseOnly);
+  return report.usable ? std::string() : report.text;
 }
 
 // On the cpu bf16 is what products see, not what is stored. Inference is f32 on every backend.
@@ -55,11 +48,9 @@ Context open_context(const RunConfig& config, Use use) {
             "device = \"{}\": this build has no CUDA backend; install the CUDA toolkit (nvcc) and "
             "build again, or use device=cpu",
             config.device);
-    require(cuda_runs(config, use), "device = \"{}\" with recipe = \"{}\": {}; use device=cpu",
-            config.device, config.recipe.name, kDenseOnly);
     return Context(*cuda_table(), threads, index_in(config.device));
   }
-  const std::string reason = why_not_cuda(config, use);
+  const std::string reason = why_not_cuda();
   if (reason.empty()) return Context(*cuda_table(), threads);
   if (machine_has_gpu()) log_warning(fmt::format("the GPU is not used: {}", reason));
   return Context(cpu_kernels(config, use), threads);

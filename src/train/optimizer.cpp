@@ -101,7 +101,7 @@ double Optimizer::gradient_norm(const Context& context) const {
   double total = 0.0;
   for (const Slot& slot : slots_) {
     sum_squares(context, {.x = slot.parameter->gradient, .sum = sum_});
-    total += *sum_.as<double>();
+    total += host_values<double>(context, sum_)[0];
   }
   return std::sqrt(total);
 }
@@ -130,6 +130,7 @@ void Optimizer::apply(const Context& context, const Step& step) {
                     .freeze_v = step.freeze_second_moments,
                     .seed = seed_,
                     .stream = stream++});
+    refresh_operand(context, *slot.parameter);
   }
 }
 
@@ -141,7 +142,7 @@ double Optimizer::mean_moment_change(const Context& context, double scale) const
                             .sum = sum_,
                             .beta2 = config_.beta2,
                             .grad_scale = scale});
-    total += *sum_.as<double>();
+    total += host_values<double>(context, sum_)[0];
     count += static_cast<double>(slot.v.num_elements());
   }
   return total / count;

@@ -44,7 +44,9 @@ void Trainer::begin() {
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
     masters.upload();
   }
-  if (!optimizer_.is_on_device(context_)) return;
+  // A recipe looks at losses, norms and masks between the parts of a step: it is steered from the
+  // host, on whatever memory.
+  if (!optimizer_.is_on_device(context_) || !config_.recipe.leaves_steps_alone()) return;
   optimizer_.prepare(context_);
   device_step_.emplace(context_, model_, optimizer_, stream_,
                        DeviceStep::Shape{.batch = config_.train.micro_batch,

@@ -194,6 +194,10 @@ void copy_in(std::byte* to, const std::byte* host, std::int64_t bytes, Queue& qu
   });
 }
 
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes, Queue& queue) {
+  fake(queue).give([=] { std::memcpy(to, from, static_cast<std::size_t>(bytes)); });
+}
+
 void wait(Queue& queue) {
   fake(queue).refuse_while_recording("wait");
   ++fake(queue).counts.waits;
@@ -251,6 +255,7 @@ KernelTable fake_device_table() {
   table.staging_memory = staging;
   table.copy_in = copy_in;
   table.copy_out = copy_out;
+  table.copy = copy;
   table.wait = wait;
   table.free_bytes = [] { return std::int64_t{1} << 30; };
   table.begin_recording = [](Queue& queue) { fake(queue).begin_recording(); };

@@ -33,6 +33,7 @@ const KernelTable* cuda_table() {
       .staging_memory = cuda::pinned_memory,
       .copy_in = cuda::copy_in,
       .copy_out = cuda::copy_out,
+      .copy = cuda::copy,
       .wait = cuda::wait,
       .free_bytes = cuda::free_bytes,
       .begin_recording = cuda::begin_recording,

@@ -53,6 +53,11 @@ void copy_out(std::byte* host, const std::byte* from, std::int64_t bytes, Queue&
   wait(queue);
 }
 
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes, Queue& queue) {
+  TWILL_CUDA_CHECK(cudaMemcpyAsync(to, from, static_cast<std::size_t>(bytes),
+                                   cudaMemcpyDeviceToDevice, stream_of(queue)));
+}
+
 void wait(Queue& queue) { TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_of(queue))); }
 
 std::int64_t free_bytes() {

@@ -14,6 +14,7 @@ const Memory& pinned_memory();
 
 void copy_in(std::byte* to, const std::byte* host, std::int64_t bytes, Queue& queue);
 void copy_out(std::byte* host, const std::byte* from, std::int64_t bytes, Queue& queue);
+void copy(std::byte* to, const std::byte* from, std::int64_t bytes, Queue& queue);
 void wait(Queue& queue);
 
 // What the device has left to give.

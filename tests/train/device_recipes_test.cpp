@@ -1,0 +1,97 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every recipe on a device whose memory the host does not see, in masked form: the same bits as on
+// the host, and checkpoints that go on with them.
+#include <cctype>
+
+#include <gtest/gtest.h>
+
+#include "papers/recipe_run.h"
+#include "train/checkpoint.h"
+#include "train/fake_run.h"
+
+namespace twill {
+namespace {
+
+// Everything that sparsity keeps, as bytes and texts.
+struct SparsityState {
+  std::map<std::string, std::vector<std::uint8_t>> tensors;
+  std::map<std::string, std::string> texts;
+  friend bool operator==(const SparsityState&, const SparsityState&) = default;
+};
+
+SparsityState state_of(const FakeRun& run) {
+  SparsityState state{.tensors = {}, .texts = run.trainer.sparsity().state_texts()};
+  for (const auto& [name, view] : run.trainer.sparsity().state_tensors()) {
+    const HostCopy copy(run.context, view);
+    const auto* bytes = reinterpret_cast<const std::uint8_t*>(copy.view().bytes());
+    state.tensors[name] = {bytes, bytes + view.num_bytes()};
+  }
+  return state;
+}
+
+void expect_equal(const FakeRun& got, const FakeRun& want) {
+  EXPECT_EQ(got.weights(), want.weights());
+  EXPECT_EQ(got.moments(), want.moments());
+  EXPECT_TRUE(state_of(got) == state_of(want));
+}
+
+class RecipeOnADevice : public testing::TestWithParam<std::string> {};
+
+TEST_P(RecipeOnADevice, HasTheBitsOfTheHost) {
+  const Settings settings = busy(GetParam());
+  FakeRun host(settings, reference_table()), device(settings);
+  for (int step = 0; step < 24; ++step) {
+    const StepResult want = host.trainer.step(), got = device.trainer.step();
+    ASSERT_EQ(got.loss, want.loss) << "step " << step;
+    ASSERT_EQ(got.grad_norm, want.grad_norm) << "step " << step;
+    const auto a = device.trainer.sparsity().take_sample(),
+               b = host.trainer.sparsity().take_sample();
+    ASSERT_EQ(a.has_value(), b.has_value());
+    if (!a) continue;
+    EXPECT_EQ(a->overall.flip_rate, b->overall.flip_rate);
+    EXPECT_EQ(a->overall.kept_energy, b->overall.kept_energy);
+    EXPECT_EQ(a->overall_ffn.activation_density, b->overall_ffn.activation_density);
+    EXPECT_EQ(a->overall_ffn.dropped_rows, b->overall_ffn.dropped_rows);
+  }
+  expect_equal(device, host);
+  EXPECT_EQ(device.trainer.evaluate(), host.trainer.evaluate());
+  EXPECT_EQ(device.trainer.evaluate_master(), host.trainer.evaluate_master());
+  EXPECT_EQ(device.trainer.sparsity().flops().spent, host.trainer.sparsity().flops().spent);
+}
+
+TEST_P(RecipeOnADevice, ResumesToTheBit) {
+  const TempDir dir;
+  const Settings settings = busy(GetParam());
+  FakeRun whole(settings), resumed(settings), on_host(settings, reference_table());
+  whole.losses(13);
+  const std::string checkpoint = save_checkpoint(dir.path(), whole.trainer, 1);
+  load_checkpoint(checkpoint, resumed.trainer);
+  load_checkpoint(checkpoint, on_host.trainer);
+  const std::vector<double> losses = whole.losses(8);
+  EXPECT_EQ(resumed.losses(8), losses);
+  expect_equal(resumed, whole);
+  // A run that was on a device goes on without one; dense steps alone differ, by their clipping.
+  if (!whole.config.recipe.leaves_steps_alone()) {
+    EXPECT_EQ(on_host.losses(8), losses);
+  }
+}
+
+std::vector<std::string> sparse_recipes() {
+  std::vector<std::string> names;
+  for (const BuiltInRecipe& recipe : built_in_recipes())
+    if (recipe.name != std::string_view("dense")) names.emplace_back(recipe.name);
+  return names;
+}
+
+std::string recipe_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  for (char& letter : name)
+    if (std::isalnum(static_cast<unsigned char>(letter)) == 0) letter = '_';
+  return name;
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, RecipeOnADevice, testing::ValuesIn(sparse_recipes()),
+                         recipe_name);
+
+}  // namespace
+}  // namespace twill
