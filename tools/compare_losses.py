@@ -104,7 +104,7 @@ def require_same_config(runs):
         for key in sorted(first.keys() | other.keys()):
             if first.get(key) != other.get(key):
                 raise RunError(f"{key} is {first.get(key)!r} in {runs[0]} and {other.get(key)!r} "
-                               f"in {run}; only device and train.micro_batch may differ")
+                               f"in {run}; what decides numbers may not differ but for device and train.micro_batch")
     precision, dropout = first.get("train.precision"), first.get("model.dropout", 0.0)
     if precision != "bf16":
         raise RunError(f"train.precision is {precision!r} in {runs[0]}, expected 'bf16'")

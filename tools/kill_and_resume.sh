@@ -14,7 +14,7 @@ cd "$folder"
 settings='model.layers=2 model.width=64 model.context=64 train.micro_batch=4 train.steps=120
   checkpoint.every=7 eval.every=11 eval.windows=8 model.dropout=0.1 log.sample_tokens=0'
 
-# Metrics without the one field that is a time.
+# Metrics without times and what the device says of itself.
 timeless() {
   sed -E 's/,"(tokens_per_s|mfu|roof_share|gpu_memory_bytes|power_watts)":[^,}]*//g' "runs/$1/metrics.jsonl"
 }

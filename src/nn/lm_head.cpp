@@ -5,7 +5,6 @@
 
 #include "ops/cross_entropy.h"
 #include "ops/gemm.h"
-#include "ops/transfer.h"
 
 namespace twill {
 namespace {
@@ -13,14 +12,14 @@ namespace {
 // The cut depends on the backend, the vocabulary and the largest pass alone, so it changes no bit
 // between runs.
 std::int64_t choose_piece(const Builder& builder, std::int64_t vocab) {
-  const std::int64_t elements = builder.context().kernels().head_piece_elements;
-  const std::int64_t tokens = builder.max_tokens();
-  const std::int64_t most = std::clamp<std::int64_t>(elements / vocab, 1, tokens);
-  if (shares_memory(builder.context())) return most;
-  // A device is slow at small products: pieces of equal size, in tiles of 128 rows.
+  const KernelTable& kernels = builder.context().kernels();
+  const std::int64_t tokens = builder.max_tokens(), tile = kernels.head_row_tile;
+  const std::int64_t most =
+      std::clamp<std::int64_t>(kernels.head_piece_elements / vocab, 1, tokens);
+  if (tile == 1) return most;
   const std::int64_t pieces = (tokens + most - 1) / most;
   const std::int64_t rows = (tokens + pieces - 1) / pieces;
-  return std::min((rows + 127) / 128 * 128, tokens);
+  return std::min((rows + tile - 1) / tile * tile, tokens);
 }
 
 Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::Options& options) {

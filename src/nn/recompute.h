@@ -5,8 +5,8 @@
 //
 //   norm        outputs of the norms: one pass over the stream each
 //   activation  outputs of the FFN's activation
-//   ffn         the whole FFN but its input: a third of its products once more
-//   block       everything but a block's input: the forward pass once more
+//   ffn         the whole FFN but its input: its first product once more
+//   block       everything but a block's input: the forward pass but its last product once more
 #pragma once
 
 #include <array>

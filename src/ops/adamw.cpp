@@ -25,6 +25,8 @@ void require_update_views(std::string_view op, const AdamwArgs& args) {
 void validate(const AdamwArgs& args) {
   require_update_views("adamw", args);
   require(args.step >= 1, "[adamw] step must be 1 or more, got {}", args.step);
+  require(args.stream < (std::uint64_t{1} << 24), "[adamw] stream must be below 2^24, got {}",
+          args.stream);
 }
 
 void adamw(const Context& context, const AdamwArgs& args) {

@@ -9,11 +9,12 @@
 //
 // `stream` (below 2^24) numbers the place in the model, `step` the micro-step of the run. Where
 // step_at is given, the step is the number that stands there when the work runs: recorded work then
-// draws anew each time. No mask
-// is stored: the backward pass is the same op on dy with the same seed, step and stream. 1/(1-p) is
-// rounded to f32 (beside f64: f64) once; the product and the sum round separately (no fused
-// multiply-add), and a dropped element is addend + 0. bf16 is computed in f32 and rounded at the
-// end. So every type is bit-identical on every backend.
+// draws anew each time.
+//
+// No mask is stored: the backward pass is the same op on dy with the same seed, step and stream.
+// 1/(1-p) is rounded to f32 (beside f64: f64) once; the product and the sum round separately (no
+// fused multiply-add), and a dropped element is addend + 0. bf16 is computed in f32 and rounded at
+// the end. So every type is bit-identical on every backend.
 #pragma once
 
 #include "ops/context.h"

@@ -135,11 +135,14 @@ struct KernelTable {
   std::string (*choices)(Queue&) = nullptr;
   void (*set_choices)(std::string_view, Queue&) = nullptr;
 
-  // Activations and operands may be bf16; everything else stays f32.
+  // Activations and operands may be bf16; masters, gradients, statistics and sums stay f32.
   bool stores_bf16 = false;
   // Logits that the head holds at once: large enough for efficient products, small beside the
   // activations. 64 MiB of f32 are 333 rows at GPT-2's vocabulary.
   std::int64_t head_piece_elements = 16 << 20;
+  // Above 1: the head's pieces have equal sizes, in multiples of so many rows, because the backend is
+  // slow at a small last product.
+  std::int64_t head_row_tile = 1;
 
   // Bytes of scratch one call of attention (forward or backward) needs on this device.
   std::int64_t (*attention_workspace_bytes)(const AttentionForwardArgs&, const Device&);

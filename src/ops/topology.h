@@ -25,7 +25,7 @@
 // weight and grad may then be absent.
 //
 // weight and grad, m and v below are f32 on every backend (reference: also f64): masters, gradients
-// of parameters and moments have no narrower type.
+// of parameters, and moments, which a recipe that sets them keeps in f32.
 //
 // Where the mask is in host memory, kernels call require_topology_counts before any change. On a
 // device nobody waits for the count: numbers that are too large take all there are.

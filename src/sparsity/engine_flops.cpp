@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a step costs on hardware that leaves zeros out, by the formulas of sparsity/flop_account.h.
 // Masked execution computes all of it: these are counts, not times.
-#include <algorithm>
-
 #include "sparsity/engine.h"
 #include "sparsity/scope.h"
 

@@ -67,4 +67,10 @@ DType storage_type(const RunConfig& config, const Context& context) {
   return stores_bf16 && config.train.precision != "f32" ? DType::kBf16 : DType::kF32;
 }
 
+void keep_choice(RunConfig& config, const Context& context) {
+  if (config.device == "auto") config.device = context.kernels().name;
+  if (config.train.precision == "auto")
+    config.train.precision = storage_type(config, context) == DType::kBf16 ? "bf16" : "f32";
+}
+
 }  // namespace twill

@@ -20,7 +20,7 @@ struct Roof {
   double product = 0.0;
 };
 
-// Leaves nothing behind; less than half a second. Where memory for the operands is short, smaller
+// Leaves nothing behind; on a GPU less than half a second. Where memory for the operands is short, smaller
 // ones are taken.
 double measure_copy_roof(const Context& context);
 double measure_product_roof(const Context& context);

@@ -45,8 +45,8 @@ void TrainConfig::fields(FieldVisitor& visit) {
         "tokens per optimizer step, reached by accumulating gradients; 0 takes one micro-batch");
   visit("precision", precision, kPrecisions,
         "type of activations and operands; auto: bf16 on a GPU, f32 on the CPU, where bf16 rounds "
-        "the operands of matrix products and attention only. Weights, moments, gradients and sums "
-        "are f32 in either");
+        "the operands of matrix products and attention only. Weights, gradients and sums are "
+        "f32 in either, moments too unless optimizer.moments says otherwise");
   visit("recompute", recompute, kRecomputeNames,
         "what the backward pass computes again instead of keeping it: less memory, more time, the "
         "same bits",

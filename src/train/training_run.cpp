@@ -105,10 +105,7 @@ class Run {
     config = folder_ ? resumed_config(request, *folder_, *tokenizer_)
                      : resolved(config, tokenizer_->vocab_size());
     context_.emplace(open_context(config));
-    // A run stays where it began: what auto has chosen is part of it.
-    if (config.device == "auto") config.device = context_->kernels().name;
-    if (config.train.precision == "auto")
-      config.train.precision = storage_type(config, *context_) == DType::kBf16 ? "bf16" : "f32";
+    keep_choice(config, *context_);
     corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
                           static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
@@ -144,9 +141,9 @@ class Run {
     if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
+    if (!is_new) load_choices();
     // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
     const double product_roof = shares_memory(*context_) ? 0.0 : measure_product_roof(*context_);
-    if (!is_new) load_choices();
     trainer_->begin();
     if (checkpoint.empty() && start_) {
       HostMasters masters(trainer_->builder());

@@ -11,6 +11,7 @@
 #include "train/any_model.h"
 #include "train/decay_results.h"
 #include "train/device_choice.h"
+#include "train/host_masters.h"
 #include "train/sparsity_records.h"
 #include "train/trainer.h"
 #include "train/training_run.h"
@@ -81,6 +82,7 @@ class Bench {
                           static_cast<int>(config_.threads));
     config_.data.hash = corpus_.hash;
     context_.emplace(open_context(config_));
+    keep_choice(config_, *context_);  // trials of one device are not those of another
   }
 
   const RunConfig& config() const { return config_; }
@@ -96,7 +98,11 @@ class Bench {
     validate(config.recipe, config.length());
     Trainer trainer(*context_, config, corpus_);
     trainer.begin();
-    if (start_) start_->source->load(trainer.builder());
+    if (start_) {
+      HostMasters masters(trainer.builder());
+      start_->source->load(trainer.builder());
+      masters.upload();
+    }
     return measure(trainer, {.lambda = lambda}, tuning.steps, stop);
   }
 

@@ -268,6 +268,9 @@ TEST(AdamwErrors, NameTheOperand) {
       both, [&](auto& args) { args.m = all; }, "[adamw] v must be f32 or f64, got bf16");
   expect_refused(
       good, [](auto& args) { args.step = 0; }, "[adamw] step must be 1 or more, got 0");
+  expect_refused(
+      good, [](auto& args) { args.stream = 1 << 24; },
+      "[adamw] stream must be below 2^24, got 16777216");
 }
 
 }  // namespace

@@ -71,18 +71,6 @@ struct CountNonzeroProblem {
   }
 };
 
-// Values of f32 that bf16 rounds, up and down and, in ties, to even.
-Values unrounded(Random& random, std::int64_t count) {
-  Values values = random.normal(count);
-  const Values rest = random.integers(count, -2, 2);
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    int exponent = 0;
-    static_cast<void>(std::frexp(values[i], &exponent));
-    values[i] = static_cast<float>(values[i] + std::ldexp(rest[i], exponent - 10));  // quarters
-  }
-  return values;
-}
-
 }  // namespace
 
 testing::AssertionResult check_apply_mask(const Setup& setup) {

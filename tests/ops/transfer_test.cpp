@@ -69,6 +69,16 @@ TEST_P(Transfer, IsOrderedWithTheQueuesWork) {
   EXPECT_EQ(host_floats(context_, x.view()), (Floats{1, 4}));
 }
 
+TEST_P(Transfer, CopiesInsideTheMemory) {
+  Tensor x = tensor(DType::kF32, {3}), y = tensor(DType::kF32, {3});
+  fill(context_, {.x = x.view(), .value = 3.0});
+  copy(context_, y.view(), x.view());
+  fill(context_, {.x = x.view(), .value = 5.0});
+  EXPECT_EQ(host_values<float>(context_, y.view()), Floats(3, 3.0f));
+  EXPECT_EQ(host_values<float>(context_, x.view().slice(1, 2)), Floats(2, 5.0f));
+  EXPECT_ANY_THROW(copy(context_, y.view(), x.view().slice(0, 2)));
+}
+
 TEST_P(Transfer, StagedBytesArriveByTheNextWait) {
   Tensor staged(DType::kF32, {3}, staging_memory(context_));
   Tensor x = tensor(DType::kF32, {3});

@@ -8,8 +8,8 @@
 //   work        runs when somebody waits, never earlier, so a host that overwrites what queued work
 //               still has to read changes the result
 //   copies in   from staging memory read their host bytes when they run; from elsewhere at once
-//   recording   keeps work; waiting, copying, replaying and allocating are refused meanwhile, as a
-//               capturing CUDA stream refuses them
+//   recording   keeps work; waiting, copying from and to the host, replaying and allocating are
+//               refused meanwhile: stricter than a capturing CUDA stream, which takes pinned copies
 //
 // Arguments of kernels are copied, what spans in them point to is not: that must live until the
 // work has run. One host thread at a time.

@@ -3,6 +3,7 @@
 // overflow; and masks.
 #pragma once
 
+#include <cmath>
 #include <limits>
 
 #include "support/tables.h"
@@ -35,10 +36,18 @@ inline Values random_mask(Random& random, std::int64_t count) {
   return random.integers(count, 0, 1);
 }
 
-// Bytes in the misalignment of the setup.
-inline Buffer byte_buffer(const Setup& setup, const Values& values) {
-  return setup.buffer(values, DType::kU8);
+// Values of f32 that bf16 rounds, up and down and, in ties, to even.
+inline Values unrounded(Random& random, std::int64_t count) {
+  Values values = random.normal(count);
+  const Values rest = random.integers(count, -2, 2);
+  for (std::size_t i = 0; i < values.size(); ++i) {
+    int exponent = 0;
+    static_cast<void>(std::frexp(values[i], &exponent));
+    values[i] = static_cast<float>(values[i] + std::ldexp(rest[i], exponent - 10));  // quarters
+  }
+  return values;
 }
+
 // What a mask holds before the op: neither 0 nor 1.
 inline Values mask_rubbish(std::int64_t count) {
   return Values(static_cast<std::size_t>(count), 7.0);

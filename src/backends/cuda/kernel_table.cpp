@@ -45,6 +45,7 @@ const KernelTable* cuda_table() {
       // 512 Mi: 1 GiB of bf16 logits, 10,672 rows at GPT-2's vocabulary; below about 4,096 rows the
       // gradient of the head, read and written once per piece, begins to cost.
       .head_piece_elements = std::int64_t{1} << 29,
+      .head_row_tile = 128,  // rows of a product's tile
       .attention_workspace_bytes = cuda::attention_workspace_bytes,
       .plain_gemm = cuda::plain_gemm,
       .gemm_fuses = cuda::gemm_fuses,

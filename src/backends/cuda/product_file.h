@@ -24,6 +24,7 @@ struct ProductKey {
   std::int64_t align_a = 0, align_b = 0, align_c = 0;
   std::int64_t align_bias = 0, align_addend = 0, align_before = 0;
 
+  // NOLINTNEXTLINE(modernize-use-nullptr): about what the compiler makes of it
   auto operator<=>(const ProductKey&) const = default;
 };
 

@@ -9,8 +9,9 @@
 namespace twill::cuda {
 namespace {
 
-// More than the partial sums of any model's shapes (13 MB for norms of 8192 columns on 132 SMs), so
-// that nothing grows later.
+// More than the partial sums of a model's step (13 MB for norms of 8192 columns on 132 SMs). It grows
+// for norms of rows that are not aligned (30 MB at 1601 columns) and for sums over masks of the
+// largest matrices; in the first step, and beside the memory table.
 constexpr std::int64_t kFirstReductionBytes = 16 << 20;
 
 struct Reduction final : QueueState {
