@@ -28,7 +28,8 @@ struct DropoutProblem {
     const Buffer x_in = setup.buffer(x), addend_in = setup.buffer(addend);
     const Buffer own = setup.buffer(rubbish(shape[0]));
     const Buffer& y = alias == Alias::kYIsX ? x_in : alias == Alias::kYIsAddend ? addend_in : own;
-    const Context& context = *setup.context();
+    const auto opened = setup.context();
+    const Context& context = *opened;
     Tensor step_word(DType::kI32, {1}, context.memory());
     const auto bits = static_cast<std::int32_t>(step);
     copy_in(context, step_word.view(), &bits);
