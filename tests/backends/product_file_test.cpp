@@ -187,7 +187,7 @@ TEST(ProductFile, BelongsToOneMachine) {
   };
   expect_other([](Machine& machine) { machine.gpu = "NVIDIA H100"; });
   expect_other([](Machine& machine) { machine.num_sms = 114; });
-  expect_other([](Machine& machine) { machine.library = 130200; });
+  expect_other([](Machine& machine) { machine.cublaslt_version = 130200; });
   expect_other([](Machine& machine) { machine.driver = 13010; });
   if (old == nullptr) {
     unsetenv("TWILL_CACHE");

@@ -108,7 +108,7 @@ TEST(ProductPlan, ChoicesOutliveADriver) {
 
 TEST(ProductPlan, ChoicesOfAnotherMachineAreOneLine) {
   Machine other = some_machine();
-  other.library = 120900;
+  other.cublaslt_version = 120900;
   ProductPlan before(other, {}), after(some_machine(), {});
   before.choose_for_run(product(1), algorithm(1));
   const LoggedLines lines;

@@ -14,7 +14,7 @@
 namespace twill::cuda {
 
 inline Machine some_machine() {
-  return {.gpu = "NVIDIA H200", .num_sms = 132, .library = 130100, .driver = 13000};
+  return {.gpu = "NVIDIA H200", .num_sms = 132, .cublaslt_version = 130100, .driver = 13000};
 }
 
 inline ProductKey product(std::int64_t m) {

@@ -147,7 +147,7 @@ fs::path cache_folder() {
 }  // namespace
 
 std::string Machine::text_without_driver() const {
-  return fmt::format("{}, {} SMs, cuBLASLt {}", gpu, num_sms, library);
+  return fmt::format("{}, {} SMs, cuBLASLt {}", gpu, num_sms, cublaslt_version);
 }
 
 std::string Machine::text() const {
@@ -236,7 +236,7 @@ fs::path default_products_path(const Machine& machine) {
   std::ranges::replace_if(
       gpu, [&](char c) { return !is_plain(c); }, '-');
   return folder / fmt::format("products-{}-{}-{}-{}-{}.txt", kFormat, gpu, machine.num_sms,
-                              machine.library, machine.driver);
+                              machine.cublaslt_version, machine.driver);
 }
 
 }  // namespace twill::cuda

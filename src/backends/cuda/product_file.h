@@ -41,8 +41,8 @@ using ProductMap = std::map<ProductKey, Algorithm>;
 struct Machine {
   std::string gpu;
   std::int64_t num_sms = 0;
-  std::int64_t library = 0;  // version of cuBLASLt
-  std::int64_t driver = 0;   // version of CUDA that it knows
+  std::int64_t cublaslt_version = 0;
+  std::int64_t driver = 0;  // version of CUDA that it knows
 
   std::string text() const;
   std::string text_without_driver() const;

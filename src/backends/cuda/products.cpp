@@ -35,7 +35,7 @@ Machine machine_of(const CudaQueue& queue) {
   TWILL_CUDA_CHECK(cudaGetDeviceProperties(&properties, index));
   return {.gpu = properties.name,
           .num_sms = properties.multiProcessorCount,
-          .library = static_cast<std::int64_t>(cublasLtGetVersion()),
+          .cublaslt_version = static_cast<std::int64_t>(cublasLtGetVersion()),
           .driver = driver};
 }
 
