@@ -23,6 +23,7 @@
 #include "backends/cuda/stopwatch.h"
 #include "base/bf16.h"
 #include "base/log.h"
+#include "ops/moved_bytes.h"
 
 namespace twill::cuda {
 namespace {
@@ -92,7 +93,8 @@ class Trial {
         call_(args),
         place_(place),
         watch_(place.queue.stream()),
-        launches_(static_cast<int>(std::clamp(kRoundFlop / flop_of(args), 1.0, kMostLaunches))) {}
+        launches_(
+            static_cast<int>(std::clamp(kRoundFlop / counted_flops(args), 1.0, kMostLaunches))) {}
 
   bool takes(const Algorithm& algorithm) { return call_.takes(place_.handle, algorithm); }
 
@@ -217,11 +219,6 @@ void log_untimed(const GemmArgs& args, std::string_view why) {
 }
 
 }  // namespace
-
-double flop_of(const GemmArgs& args) {
-  return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
-         static_cast<double>(args.k());
-}
 
 std::string name_of(const GemmArgs& args) {
   return fmt::format("gemm ({}, {}, {})", args.m(), args.n(), args.k());

@@ -16,7 +16,6 @@
 
 namespace twill::cuda {
 
-double flop_of(const GemmArgs& args);
 // "gemm (16384, 6400, 1600)", for people.
 std::string name_of(const GemmArgs& args);
 

@@ -15,6 +15,7 @@
 #include "backends/cuda/product_choices.h"
 #include "backends/cuda/product_search.h"
 #include "base/log.h"
+#include "ops/moved_bytes.h"
 
 namespace twill::cuda {
 namespace {
@@ -50,7 +51,7 @@ std::optional<Algorithm> first_of(const std::vector<Algorithm>& algorithms) {
 
 }  // namespace
 
-bool is_large(const GemmArgs& args) { return flop_of(args) >= kLargeFlop; }
+bool is_large(const GemmArgs& args) { return counted_flops(args) >= kLargeFlop; }
 
 Products::Products(const CudaQueue& queue) : plan_(open_plan(queue)) {
   TWILL_CUBLAS_CHECK(cublasLtCreate(&handle_));
