@@ -27,7 +27,8 @@ class ThreadPool {
   int num_threads() const { return static_cast<int>(workers_.size()) + 1; }
 
   // task(index, thread): every index in [0, num_tasks) once, `thread` in [0, num_threads()).
-  // Returns when all have finished. The first exception of a task is thrown here; whether the tasks
+  // Tasks start in ascending order: one may wait for what an earlier one does. Returns when all have
+  // finished. The first exception of a task is thrown here; whether the tasks
   // behind it still run is open.
   using Task = std::function<void(std::int64_t index, int thread)>;
   void run(std::int64_t num_tasks, const Task& task);

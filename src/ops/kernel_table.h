@@ -32,8 +32,11 @@ struct DropoutArgs;
 struct EmbeddingBackwardArgs;
 struct EmbeddingForwardArgs;
 struct FillArgs;
+struct FindKeptArgs;
 struct Fp8RoundArgs;
+struct GatherKeptArgs;
 struct GemmArgs;
+struct KeptGradientArgs;
 struct LayerNormBackwardArgs;
 struct LayerNormForwardArgs;
 struct MaskDifferenceArgs;
@@ -43,20 +46,26 @@ struct MomentChangeArgs;
 struct Mvue24Args;
 struct NormAllArgs;
 struct Pack24Args;
+struct PackMatrixArgs;
+struct PackedShape;
+struct PackedTimesArgs;
 struct PrepareUpdateArgs;
 struct RegrowMomentsArgs;
 struct RmsNormBackwardArgs;
 struct RmsNormForwardArgs;
 struct RotaryArgs;
 struct RouteTokensArgs;
+struct ScatterKeptArgs;
 struct Select24Args;
 struct SoftThreshold24Args;
 struct SoftThreshold24SumsArgs;
 struct SumArgs;
 struct SumSquaresArgs;
+struct TimesPackedArgs;
 struct TopologyUpdateArgs;
 struct Transposable24Args;
 struct Unpack24Args;
+struct UnpackMatrixArgs;
 struct VenomSelectArgs;
 
 // Where a backend's work goes: a thread pool, a CUDA stream. Opaque to everyone else.
@@ -200,6 +209,17 @@ struct KernelTable {
   Kernel<Transposable24Args> transposable24 = nullptr;
   Kernel<Unpack24Args> unpack24 = nullptr;
   Kernel<VenomSelectArgs> venom_select = nullptr;
+
+  // Products that leave zeros out, all or none of them.
+  std::int64_t (*packed_bytes)(const PackedShape&, const Device&) = nullptr;
+  Kernel<PackMatrixArgs> pack_matrix = nullptr;
+  Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
+  Kernel<TimesPackedArgs> times_packed = nullptr;
+  Kernel<PackedTimesArgs> packed_times = nullptr;
+  Kernel<FindKeptArgs> find_kept = nullptr;
+  Kernel<GatherKeptArgs> gather_kept = nullptr;
+  Kernel<ScatterKeptArgs> scatter_kept = nullptr;
+  Kernel<KeptGradientArgs> kept_gradient = nullptr;
 
   // Services for who looks on. open_timer nullptr: the clock of the host serves (ops/timer.h).
   std::unique_ptr<Timer> (*open_timer)(Queue&) = nullptr;

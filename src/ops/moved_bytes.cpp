@@ -16,12 +16,15 @@
 #include "ops/fill.h"
 #include "ops/fp8.h"
 #include "ops/gemm.h"
+#include "ops/kept.h"
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/packed_matrix.h"
+#include "ops/packed_times.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/route_tokens.h"
@@ -29,6 +32,7 @@
 #include "ops/soft_threshold24.h"
 #include "ops/sum.h"
 #include "ops/sum_squares.h"
+#include "ops/times_packed.h"
 #include "ops/topology.h"
 #include "ops/transposable24.h"
 #include "ops/update_all.h"
@@ -205,6 +209,32 @@ std::int64_t moved_bytes(const VenomSelectArgs& args) {
   return bytes_of({args.x, args.mask, args.row_order, args.column_order, args.mass});
 }
 
+std::int64_t moved_bytes(const FindKeptArgs& args) {
+  return bytes_of({args.mask, args.row_begin, args.column});
+}
+std::int64_t moved_bytes(const GatherKeptArgs& args) {
+  return bytes_of({args.kept.row_begin, args.kept.column, args.values, args.values});
+}
+std::int64_t moved_bytes(const KeptGradientArgs& args) {
+  return bytes_of({args.dy, args.x, args.kept.row_begin, args.kept.column}) +
+         result(args.values, args.accumulate);
+}
+std::int64_t moved_bytes(const PackMatrixArgs& args) {
+  return bytes_of({args.dense, args.mask, args.storage});
+}
+std::int64_t moved_bytes(const PackedTimesArgs& args) {
+  return bytes_of({args.packed.storage, args.b}) + result(args.c, args.accumulate);
+}
+std::int64_t moved_bytes(const ScatterKeptArgs& args) {
+  return bytes_of({args.kept.row_begin, args.kept.column, args.values, args.values});
+}
+std::int64_t moved_bytes(const TimesPackedArgs& args) {
+  return bytes_of({args.x, args.packed.storage, args.c, args.bias, args.addend, args.before});
+}
+std::int64_t moved_bytes(const UnpackMatrixArgs& args) {
+  return bytes_of({args.packed.storage, args.dense});
+}
+
 double counted_flops(const AttentionBackwardArgs& args) {
   return 2.5 * forward_flops(args.out.shape(), args.pattern, args.stride);
 }
@@ -214,6 +244,16 @@ double counted_flops(const AttentionForwardArgs& args) {
 double counted_flops(const GemmArgs& args) {
   return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
          static_cast<double>(args.k());
+}
+
+double counted_flops(const KeptGradientArgs& args) {
+  return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.kept.count());
+}
+double counted_flops(const PackedTimesArgs& args) {
+  return 2.0 * static_cast<double>(args.packed.kept) * static_cast<double>(args.n());
+}
+double counted_flops(const TimesPackedArgs& args) {
+  return 2.0 * static_cast<double>(args.packed.kept) * static_cast<double>(args.m());
 }
 
 }  // namespace twill

@@ -10,8 +10,8 @@
 //   rotary            the heads that turn
 //   topology_update, regrow_moments: all of every tensor; what changes depends on values
 //
-// FLOPs: a product 2 M N K; attention 4 D per visible pair and head, 2.5 times that backward; every
-// other op 0: memory bounds it.
+// FLOPs: a product 2 M N K, one that leaves zeros out 2 M per kept entry; attention 4 D per visible
+// pair and head, 2.5 times that backward; every other op 0: memory bounds it.
 #pragma once
 
 #include <cstdint>
@@ -66,6 +66,16 @@ std::int64_t moved_bytes(const Transposable24Args& args);
 std::int64_t moved_bytes(const Unpack24Args& args);
 std::int64_t moved_bytes(const VenomSelectArgs& args);
 
+// Products that leave zeros out. A packed operand counts with all of its storage.
+std::int64_t moved_bytes(const FindKeptArgs& args);
+std::int64_t moved_bytes(const GatherKeptArgs& args);
+std::int64_t moved_bytes(const KeptGradientArgs& args);
+std::int64_t moved_bytes(const PackMatrixArgs& args);
+std::int64_t moved_bytes(const PackedTimesArgs& args);
+std::int64_t moved_bytes(const ScatterKeptArgs& args);
+std::int64_t moved_bytes(const TimesPackedArgs& args);
+std::int64_t moved_bytes(const UnpackMatrixArgs& args);
+
 template <class Args>
 double counted_flops(const Args&) {
   return 0.0;
@@ -73,6 +83,9 @@ double counted_flops(const Args&) {
 double counted_flops(const AttentionBackwardArgs& args);
 double counted_flops(const AttentionForwardArgs& args);
 double counted_flops(const GemmArgs& args);
+double counted_flops(const KeptGradientArgs& args);
+double counted_flops(const PackedTimesArgs& args);
+double counted_flops(const TimesPackedArgs& args);
 
 struct OpWork {
   std::int64_t bytes = 0;

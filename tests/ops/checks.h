@@ -52,6 +52,14 @@ testing::AssertionResult check_select24(const Setup& setup);
 testing::AssertionResult check_transposable24(const Setup& setup);
 testing::AssertionResult check_unpack24(const Setup& setup);
 
+// Products that leave zeros out.
+testing::AssertionResult check_copy_kept(const Setup& setup);
+testing::AssertionResult check_find_kept(const Setup& setup);
+testing::AssertionResult check_kept_gradient(const Setup& setup);
+testing::AssertionResult check_pack_matrix(const Setup& setup);
+testing::AssertionResult check_packed_times(const Setup& setup);
+testing::AssertionResult check_times_packed(const Setup& setup);
+
 // All of them, for suites that vary something else.
 inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_activation_backward,
@@ -64,14 +72,17 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_cached_attention,
     check_cluster_energy,
     check_column_sum,
+    check_copy_kept,
     check_count_nonzero,
     check_cross_entropy,
     check_dropout,
     check_embedding_backward,
     check_embedding_forward,
     check_fill,
+    check_find_kept,
     check_fp8_round,
     check_gemm,
+    check_kept_gradient,
     check_layer_norm_backward,
     check_layer_norm_forward,
     check_mask_difference,
@@ -80,6 +91,8 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_moment_change,
     check_mvue24,
     check_pack24,
+    check_pack_matrix,
+    check_packed_times,
     check_regrow_moments,
     check_rms_norm_backward,
     check_rms_norm_forward,
@@ -89,6 +102,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_soft_threshold24,
     check_soft_threshold24_sums,
     check_sum_squares,
+    check_times_packed,
     check_topology_update,
     check_transposable24,
     check_unpack24,

@@ -19,12 +19,15 @@
 #include "ops/fill.h"
 #include "ops/fp8.h"
 #include "ops/gemm.h"
+#include "ops/kept.h"
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/packed_matrix.h"
+#include "ops/packed_times.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/route_tokens.h"
@@ -32,6 +35,7 @@
 #include "ops/soft_threshold24.h"
 #include "ops/sum.h"
 #include "ops/sum_squares.h"
+#include "ops/times_packed.h"
 #include "ops/topology.h"
 #include "ops/transposable24.h"
 #include "ops/update_all.h"
@@ -272,11 +276,56 @@ TEST(MovedBytes, RoutesAndTopologies) {
             512 + 64);
 }
 
+TEST(MovedBytes, PackedProducts) {
+  // P is 5 x 7 with eleven entries; all of its storage is read or written.
+  const PackedMatrix packed{.shape = {.rows = 5, .cols = 7}, .storage = u8({192}), .kept = 11};
+  PackMatrixArgs pack{.dense = f32({5, 7}), .shape = packed.shape, .storage = u8({192})};
+  EXPECT_EQ(moved_bytes(pack), 140 + 192);
+  pack.mask = u8({5, 7});
+  EXPECT_EQ(moved_bytes(pack), 140 + 35 + 192);
+  EXPECT_EQ(moved_bytes(UnpackMatrixArgs{.packed = packed, .dense = f32({5, 7})}), 192 + 140);
+  TimesPackedArgs left{.x = f32({3, 7}), .packed = packed, .c = f32({3, 5})};
+  EXPECT_EQ(moved_bytes(left), 84 + 192 + 60);
+  EXPECT_EQ(counted_flops(left), 2.0 * 3 * 11);
+  left.bias = f32({5});
+  left.addend = f32({3, 5});
+  left.before = f32({3, 5});
+  EXPECT_EQ(moved_bytes(left), 336 + 20 + 60 + 60);
+  EXPECT_EQ(counted_flops(left), 2.0 * 3 * 11);
+  PackedTimesArgs right{.packed = packed, .b = f32({7, 3}), .c = f32({5, 3})};
+  EXPECT_EQ(moved_bytes(right), 192 + 84 + 60);
+  EXPECT_EQ(counted_flops(right), 2.0 * 11 * 3);
+  right.accumulate = true;
+  EXPECT_EQ(moved_bytes(right), 336 + 60);
+}
+
+TEST(MovedBytes, KeptEntries) {
+  // Eleven of 5 x 7: of the dense matrix only they are read or written.
+  const KeptPositions kept{.row_begin = i32({6}), .column = i32({11})};
+  EXPECT_EQ(
+      moved_bytes(FindKeptArgs{.mask = u8({5, 7}), .row_begin = i32({6}), .column = i32({11})}),
+      35 + 24 + 44);
+  EXPECT_EQ(moved_bytes(GatherKeptArgs{.dense = f32({5, 7}), .kept = kept, .values = f32({11})}),
+            24 + 44 + 2 * 44);
+  EXPECT_EQ(moved_bytes(ScatterKeptArgs{.values = f32({11}), .kept = kept, .dense = f32({5, 7})}),
+            24 + 44 + 2 * 44);
+  KeptGradientArgs gradient{.dy = f32({3, 5}), .x = f32({3, 7}), .kept = kept, .values = f32({11})};
+  EXPECT_EQ(moved_bytes(gradient), 60 + 84 + 24 + 44 + 44);
+  EXPECT_EQ(counted_flops(gradient), 2.0 * 3 * 11);
+  gradient.accumulate = true;
+  EXPECT_EQ(moved_bytes(gradient), 256 + 44);
+}
+
 TEST(MovedBytes, WorkOfAnOpIsBoth) {
   const OpWork product = work_of(GemmArgs{.a = f32({3, 7}), .b = f32({7, 5}), .c = f32({3, 5})});
   EXPECT_EQ(product.bytes, 84 + 140 + 60);
   EXPECT_EQ(product.flops, 210.0);
   EXPECT_EQ(work_of(FillArgs{.x = f32({5})}).flops, 0.0);
+  const PackedMatrix packed{.shape = {.rows = 5, .cols = 7}, .storage = u8({192}), .kept = 11};
+  const OpWork sparse =
+      work_of(TimesPackedArgs{.x = f32({3, 7}), .packed = packed, .c = f32({3, 5})});
+  EXPECT_EQ(sparse.bytes, 84 + 192 + 60);
+  EXPECT_EQ(sparse.flops, 66.0);
 }
 
 }  // namespace

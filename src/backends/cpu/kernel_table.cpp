@@ -20,12 +20,15 @@
 #include "ops/fill.h"
 #include "ops/fp8.h"
 #include "ops/gemm.h"
+#include "ops/kept.h"
 #include "ops/layer_norm.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/packed_matrix.h"
+#include "ops/packed_times.h"
 #include "ops/rms_norm.h"
 #include "ops/rotary.h"
 #include "ops/route_tokens.h"
@@ -33,6 +36,7 @@
 #include "ops/soft_threshold24.h"
 #include "ops/sum.h"
 #include "ops/sum_squares.h"
+#include "ops/times_packed.h"
 #include "ops/topology.h"
 #include "ops/transposable24.h"
 #include "ops/venom.h"
@@ -133,6 +137,15 @@ const KernelTable& cpu_table() {
       .transposable24 = f32_only<"transposable24", &Transposable24Args::x, cpu::transposable24>,
       .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
       .venom_select = f32_only<"venom_select", &VenomSelectArgs::x, cpu::venom_select>,
+      .packed_bytes = cpu::packed_bytes,
+      .pack_matrix = f32_only<"pack_matrix", &PackMatrixArgs::dense, cpu::pack_matrix>,
+      .unpack_matrix = f32_only<"unpack_matrix", &UnpackMatrixArgs::dense, cpu::unpack_matrix>,
+      .times_packed = f32_only<"times_packed", &TimesPackedArgs::c, cpu::times_packed>,
+      .packed_times = f32_only<"packed_times", &PackedTimesArgs::c, cpu::packed_times>,
+      .find_kept = cpu::find_kept,
+      .gather_kept = f32_only<"gather_kept", &GatherKeptArgs::values, cpu::gather_kept>,
+      .scatter_kept = f32_only<"scatter_kept", &ScatterKeptArgs::dense, cpu::scatter_kept>,
+      .kept_gradient = f32_only<"kept_gradient", &KeptGradientArgs::values, cpu::kept_gradient>,
   };
   return kTable;
 }

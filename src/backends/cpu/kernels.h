@@ -55,4 +55,15 @@ void soft_threshold24(const SoftThreshold24Args& args, const Device& device, Que
 void soft_threshold24_sums(const SoftThreshold24SumsArgs& args, const Device& device, Queue& queue);
 void topology_update(const TopologyUpdateArgs& args, const Device& device, Queue& queue);
 
+// Products that leave zeros out.
+std::int64_t packed_bytes(const PackedShape& shape, const Device& device);
+void pack_matrix(const PackMatrixArgs& args, const Device& device, Queue& queue);
+void unpack_matrix(const UnpackMatrixArgs& args, const Device& device, Queue& queue);
+void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue);
+void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queue);
+void find_kept(const FindKeptArgs& args, const Device& device, Queue& queue);
+void gather_kept(const GatherKeptArgs& args, const Device& device, Queue& queue);
+void scatter_kept(const ScatterKeptArgs& args, const Device& device, Queue& queue);
+void kept_gradient(const KeptGradientArgs& args, const Device& device, Queue& queue);
+
 }  // namespace twill::cpu

@@ -6,6 +6,8 @@
 #include <cstdint>
 #include <functional>
 
+#include "backends/cpu/kept_scratch.h"
+#include "backends/cpu/packed_scratch.h"
 #include "backends/cpu/rotary_table.h"
 #include "backends/cpu/rounded_products.h"
 #include "base/thread_pool.h"
@@ -18,11 +20,15 @@ class CpuQueue final : public Queue {
   explicit CpuQueue(int num_threads) : pool_(num_threads) {}
 
   ThreadPool& pool() { return pool_; }
+  KeptScratch& kept_scratch() { return kept_scratch_; }
+  PackedScratch& packed_scratch() { return packed_scratch_; }
   RotaryTables& rotary_tables() { return rotary_tables_; }
   RoundedOperands& rounded_operands() { return rounded_operands_; }
 
  private:
   ThreadPool pool_;
+  KeptScratch kept_scratch_;
+  PackedScratch packed_scratch_;
   RotaryTables rotary_tables_;
   RoundedOperands rounded_operands_;
 };

@@ -66,6 +66,15 @@ const KernelTable& reference_table() {
       .transposable24 = reference::transposable24,
       .unpack24 = reference::unpack24,
       .venom_select = reference::venom_select,
+      .packed_bytes = reference::packed_bytes,
+      .pack_matrix = reference::pack_matrix,
+      .unpack_matrix = reference::unpack_matrix,
+      .times_packed = reference::times_packed,
+      .packed_times = reference::packed_times,
+      .find_kept = reference::find_kept,
+      .gather_kept = reference::gather_kept,
+      .scatter_kept = reference::scatter_kept,
+      .kept_gradient = reference::kept_gradient,
   };
   return kTable;
 }

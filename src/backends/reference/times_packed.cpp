@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/times_packed.h"
+
+#include "backends/reference/element_type.h"
+#include "backends/reference/kernels.h"
+#include "backends/reference/packed_storage.h"
+
+namespace twill::reference {
+namespace {
+
+template <class T>
+void product(const TimesPackedArgs& args, View sum) {
+  const PackedStorage packed(args.packed.shape, args.packed.storage);
+  const std::int64_t N = args.n(), K = args.k();
+  const T* bias = data_or_null<T>(args.bias);
+  const T* addend = data_or_null<T>(args.addend);
+  for (std::int64_t i = 0; i < args.m(); ++i) {
+    for (std::int64_t j = 0; j < N; ++j) {
+      double total = 0.0;
+      for (std::int64_t k = 0; k < K; ++k)
+        if (packed.is_kept(j, k)) total += double{args.x.as<T>()[i * K + k]} * packed.value(j, k);
+      if (bias != nullptr) total += bias[j];
+      if (addend != nullptr) total += addend[i * N + j];
+      sum.as<T>()[i * N + j] = static_cast<T>(total);
+    }
+  }
+}
+
+}  // namespace
+
+void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
+  const bool is_activated = args.epilogue == GemmEpilogue::kActivation;
+  const View sum = is_activated ? args.before : args.c;
+  with_element_type(args.c.dtype(), [&]<class T>(T) { product<T>(args, sum); });
+  if (is_activated)
+    activation_forward({.kind = args.activation, .x = args.before, .y = args.c}, device, queue);
+  if (args.epilogue == GemmEpilogue::kActivationGradient)
+    activation_backward({.kind = args.activation, .x = args.before, .dy = args.c, .dx = args.c},
+                        device, queue);
+}
+
+}  // namespace twill::reference

@@ -1,0 +1,72 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/packed_matrix.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+namespace {
+
+void require_shape_of_pattern(const char* op, const PackedShape& shape) {
+  if (shape.pattern != PackedPattern::kTransposable24) return;
+  require(shape.rows % 4 == 0 && shape.cols % 4 == 0,
+          "[{}] a transposable 2:4 matrix has rows and columns in multiples of 4, got {} x {}", op,
+          shape.rows, shape.cols);
+}
+
+void require_storage(const char* op, const Context& context, ConstView storage,
+                     const PackedShape& shape) {
+  const std::int64_t bytes = packed_bytes(context, shape);
+  require(storage.num_bytes() >= bytes, "[{}] storage must have {} bytes, got {}", op, bytes,
+          storage.num_bytes());
+}
+
+}  // namespace
+
+bool packs_matrices(const Context& context) { return context.kernels().packed_bytes != nullptr; }
+
+std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
+  require(packs_matrices(context), "[packed_bytes] the {} backend has no packed products",
+          context.kernels().name);
+  return context.kernels().packed_bytes(shape, context.device());
+}
+
+void validate(const PackMatrixArgs& args) {
+  require_one_float_type("pack_matrix", {{"dense", args.dense}});
+  require(args.dense.shape().rank() == 2, "[pack_matrix] dense must have two dimensions, got {}",
+          to_string(args.dense.shape()));
+  require_bytes("pack_matrix", {"mask", args.mask, true}, args.dense.shape());
+  const PackedShape& shape = args.shape;
+  require_shape("pack_matrix", {"dense", args.dense},
+                args.transpose ? Shape{shape.cols, shape.rows} : Shape{shape.rows, shape.cols});
+  require_shape_of_pattern("pack_matrix", shape);
+  require_dtype("pack_matrix", {"storage", args.storage}, DType::kU8);
+}
+
+void validate(const UnpackMatrixArgs& args) {
+  require_one_float_type("unpack_matrix", {{"dense", args.dense}});
+  require(args.dense.shape().rank() == 2, "[unpack_matrix] dense must have two dimensions, got {}",
+          to_string(args.dense.shape()));
+  require_packed("unpack_matrix", args.packed, args.dense.rows(), args.dense.cols());
+}
+
+void pack_matrix(const Context& context, const PackMatrixArgs& args) {
+  validate(args);
+  require_storage("pack_matrix", context, args.storage, args.shape);
+  context.run("pack_matrix", context.kernels().pack_matrix, args);
+}
+
+void unpack_matrix(const Context& context, const UnpackMatrixArgs& args) {
+  validate(args);
+  context.run("unpack_matrix", context.kernels().unpack_matrix, args);
+}
+
+void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,
+                    std::int64_t cols) {
+  require(static_cast<bool>(packed), "[{}] the packed matrix is missing", op);
+  require_dtype(op, {"storage", packed.storage}, DType::kU8);
+  require(packed.shape.rows == rows && packed.shape.cols == cols,
+          "[{}] the packed matrix must be {} x {}, got {} x {}", op, rows, cols, packed.shape.rows,
+          packed.shape.cols);
+}
+
+}  // namespace twill

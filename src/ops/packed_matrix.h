@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+// A matrix whose zeros are not stored, in whatever order a backend's products like to read it.
+//
+//   dense    (R, C)       the values, f32 (reference: also f64); with `transpose` the matrix packed is
+//                         denseᵀ
+//   mask     (R, C) u8    in dense's own orientation, any byte but 0 is kept; absent: what is not 0
+//   storage  u8           packed_bytes(shape) of them, aligned to 64; opaque
+//
+// shape is that of the packed matrix P, behind the transposition. Its pattern:
+//   kTransposable24  R and C are multiples of 4, and every 4 x 4 block keeps two entries in each row
+//                    and each column (ops/transposable24.h); undefined for other masks
+//   kAny             every mask; at most `max_kept` entries are kept
+// A kept entry stays one when its value is 0: products read what faces it, NaN included.
+//
+// `same_mask`: the storage was packed before, with the same shape, orientation and kept entries; only
+// values have changed. Packing copies: unpack_matrix gives back the values bit for bit, and +0
+// elsewhere.
+#pragma once
+
+#include <cstdint>
+
+#include "ops/context.h"
+#include "tensor/view.h"
+
+namespace twill {
+
+enum class PackedPattern : std::uint8_t { kTransposable24, kAny };
+
+struct PackedShape {
+  PackedPattern pattern = PackedPattern::kAny;
+  std::int64_t rows = 0;
+  std::int64_t cols = 0;
+  std::int64_t max_kept = 0;
+
+  friend bool operator==(const PackedShape&, const PackedShape&) = default;
+};
+
+// A packed matrix as an operand.
+struct PackedMatrix {
+  PackedShape shape;
+  ConstView storage;
+  std::int64_t kept = 0;  // entries in it, for whoever counts FLOPs
+
+  explicit operator bool() const { return static_cast<bool>(storage); }
+};
+
+struct PackMatrixArgs {
+  ConstView dense;
+  ConstView mask = {};
+  PackedShape shape;
+  View storage;
+  bool transpose = false;
+  bool same_mask = false;
+};
+
+struct UnpackMatrixArgs {
+  PackedMatrix packed;
+  View dense;  // (rows, cols) of the packed matrix, in the type it was packed from
+};
+
+// Whether the backend has packed products at all.
+bool packs_matrices(const Context& context);
+// Bytes that a packed matrix of this shape takes.
+std::int64_t packed_bytes(const Context& context, const PackedShape& shape);
+
+void validate(const PackMatrixArgs& args);
+void validate(const UnpackMatrixArgs& args);
+void pack_matrix(const Context& context, const PackMatrixArgs& args);
+void unpack_matrix(const Context& context, const UnpackMatrixArgs& args);
+
+// For products: an operand that is there and has the shape that the product asks for.
+void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,
+                    std::int64_t cols);
+
+}  // namespace twill

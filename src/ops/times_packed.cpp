@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/times_packed.h"
+
+#include "ops/validate.h"
+
+namespace twill {
+
+void validate(const TimesPackedArgs& args) {
+  require_one_float_type("times_packed", {{"x", args.x},
+                                          {"c", args.c},
+                                          {"bias", args.bias, true},
+                                          {"addend", args.addend, true},
+                                          {"before", args.before, true}});
+  require(args.x.shape().rank() == 2 && args.c.shape().rank() == 2,
+          "[times_packed] x and c must be matrices, got {}, {}", to_string(args.x.shape()),
+          to_string(args.c.shape()));
+  require_shape("times_packed", {"x", args.x}, {args.m(), args.k()});
+  require_packed("times_packed", args.packed, args.n(), args.k());
+  require_shape("times_packed", {"bias", args.bias, true}, {args.n()});
+  require_shape("times_packed", {"addend", args.addend, true}, {args.m(), args.n()});
+  if (args.epilogue == GemmEpilogue::kNone) return;
+  require(!is_gated(args.activation), "[times_packed] an epilogue takes a plain activation");
+  require(static_cast<bool>(args.before) || args.c.num_elements() == 0,
+          "[times_packed] before is missing");
+  require_shape("times_packed", {"before", args.before, true}, {args.m(), args.n()});
+}
+
+void times_packed(const Context& context, const TimesPackedArgs& args) {
+  validate(args);
+  if (args.c.num_elements() == 0) return;
+  context.run("times_packed", context.kernels().times_packed, args);
+}
+
+}  // namespace twill

@@ -1,0 +1,44 @@
+// SPDX-License-Identifier: Apache-2.0
+// Product with a packed weight, and everything a linear layer adds to it:
+//
+//   c = x Pᵀ [+ bias] [+ addend]
+//
+//   x       (M, K)
+//   packed  P, (N, K), ops/packed_matrix.h
+//   c       (M, N)           must not overlap x
+//   bias    (N)    optional  added to every row
+//   addend  (M, N) optional  e.g. the residual stream; must not overlap c
+//
+// and the epilogues of ops/gemm.h: kActivation, before = the sum above, c = f(before as stored);
+// kActivationGradient, c = the sum above · f'(before). before (M, N) must not overlap x or c.
+//
+// f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32, in an order fixed by
+// P and the shape: the number of threads changes no bit, and neither does the number of other rows
+// in x. Error per element at most (kept + 3) eps Σ|terms|. What faces an entry that is not kept is
+// never read into a sum: a NaN there is not seen. Any M, N and K; no kept entry leaves the sum empty.
+#pragma once
+
+#include "ops/gemm.h"
+#include "ops/packed_matrix.h"
+
+namespace twill {
+
+struct TimesPackedArgs {
+  ConstView x;
+  PackedMatrix packed;
+  View c;
+  ConstView bias = {};
+  ConstView addend = {};
+  GemmEpilogue epilogue = GemmEpilogue::kNone;
+  Activation activation = Activation::kGelu;
+  View before = {};
+
+  std::int64_t m() const { return c.shape()[0]; }
+  std::int64_t n() const { return c.shape()[1]; }
+  std::int64_t k() const { return x.shape()[1]; }
+};
+
+void validate(const TimesPackedArgs& args);
+void times_packed(const Context& context, const TimesPackedArgs& args);
+
+}  // namespace twill

@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+// The trial of the checks of packed matrices and their products.
+#include <algorithm>
+#include <cmath>
+#include <limits>
+
+#include "base/bf16.h"
+#include "ops/mutation.h"
+#include "ops/packed_matrix.h"
+#include "ops/packed_times.h"
+#include "ops/times_packed.h"
+
+namespace twill {
+namespace {
+
+void pack_no_new_values(const PackMatrixArgs& args, const Device& d, Queue& q) {
+  if (!args.same_mask) reference_table().pack_matrix(args, d, q);
+}
+
+void pack_what_is_not_kept(const PackMatrixArgs& args, const Device& d, Queue& q) {
+  if (!args.mask) return reference_table().pack_matrix(args, d, q);
+  std::vector<std::uint8_t> mask = copy_of<std::uint8_t>(args.mask);
+  for (std::uint8_t& byte : mask) byte = byte == 0;
+  PackMatrixArgs broken = args;
+  broken.mask = view_of(mask.data(), args.mask.shape());
+  reference_table().pack_matrix(broken, d, q);
+}
+
+template <class Change>
+void unpack_changed(const UnpackMatrixArgs& args, const Device& d, Queue& q, const Change& change) {
+  reference_table().unpack_matrix(args, d, q);
+  for (float& value : floats(args.dense)) change(value);
+}
+void unpack_one_zero(const UnpackMatrixArgs& args, const Device& d, Queue& q) {
+  unpack_changed(args, d, q, [](float& value) { value = value == 0.0f ? 0.0f : value; });
+}
+void unpack_no_denormals(const UnpackMatrixArgs& args, const Device& d, Queue& q) {
+  unpack_changed(args, d, q, [](float& value) {
+    if (std::abs(value) < std::numeric_limits<float>::min()) value = std::copysign(0.0f, value);
+  });
+}
+void unpack_one_nan(const UnpackMatrixArgs& args, const Device& d, Queue& q) {
+  unpack_changed(args, d, q, [](float& value) {
+    if (std::isnan(value)) value = std::numeric_limits<float>::quiet_NaN();
+  });
+}
+
+void times_packed_rounded(const TimesPackedArgs& args, const Device& d, Queue& q) {
+  std::vector<float> x = copy_of<float>(args.x);
+  for (float& value : x) value = to_float(to_bf16(value));
+  TimesPackedArgs broken = args;
+  broken.x = view_of(x.data(), args.x.shape());
+  reference_table().times_packed(broken, d, q);
+}
+
+// One ulp of one element: far below every bound.
+void nudge(View c, const Device& device) {
+  if (device.num_threads > 1)
+    *c.as<float>() = std::nextafter(*c.as<float>(), std::numeric_limits<float>::infinity());
+}
+void times_packed_by_threads(const TimesPackedArgs& args, const Device& d, Queue& q) {
+  reference_table().times_packed(args, d, q);
+  nudge(args.c, d);
+}
+void packed_times_by_threads(const PackedTimesArgs& args, const Device& d, Queue& q) {
+  reference_table().packed_times(args, d, q);
+  nudge(args.c, d);
+}
+
+void packed_times_without_last_row(const PackedTimesArgs& args, const Device& d, Queue& q) {
+  const std::vector<float> held = copy_of<float>(args.c);
+  reference_table().packed_times(args, d, q);
+  if (args.m() > 1) std::copy(held.end() - args.n(), held.end(), floats(args.c).end() - args.n());
+}
+
+const Mutation kPacked[] = {
+    {"PackForgetsMask", check_pack_matrix,
+     change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.mask = {}; }>},
+    {"PackForgetsTranspose", check_pack_matrix,
+     change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.transpose = false; }>},
+    {"PackKeepsOldValues", check_pack_matrix,
+     replace<&KernelTable::pack_matrix, pack_no_new_values>},
+    {"PackKeepsWhatIsNotKept", check_pack_matrix,
+     replace<&KernelTable::pack_matrix, pack_what_is_not_kept>},
+    {"UnpackKnowsOneNan", check_pack_matrix, replace<&KernelTable::unpack_matrix, unpack_one_nan>},
+    {"UnpackKnowsOneZero", check_pack_matrix,
+     replace<&KernelTable::unpack_matrix, unpack_one_zero>},
+    {"UnpackLosesDenormals", check_pack_matrix,
+     replace<&KernelTable::unpack_matrix, unpack_no_denormals>},
+    {"PackedTimesAlwaysAccumulates", check_packed_times,
+     change<&KernelTable::packed_times, [](PackedTimesArgs& args) { args.accumulate = true; }>},
+    {"PackedTimesDependsOnThreads", check_packed_times,
+     replace<&KernelTable::packed_times, packed_times_by_threads>, 2},
+    {"PackedTimesForgetsTheLastRow", check_packed_times,
+     replace<&KernelTable::packed_times, packed_times_without_last_row>},
+    {"PackedTimesNeverAccumulates", check_packed_times,
+     change<&KernelTable::packed_times, [](PackedTimesArgs& args) { args.accumulate = false; }>},
+    {"TimesPackedDependsOnThreads", check_times_packed,
+     replace<&KernelTable::times_packed, times_packed_by_threads>, 2},
+    {"TimesPackedForgetsAddend", check_times_packed,
+     change<&KernelTable::times_packed, [](TimesPackedArgs& args) { args.addend = {}; }>},
+    {"TimesPackedForgetsBias", check_times_packed,
+     change<&KernelTable::times_packed, [](TimesPackedArgs& args) { args.bias = {}; }>},
+    {"TimesPackedForgetsGradient", check_times_packed,
+     change<&KernelTable::times_packed,
+            [](TimesPackedArgs& args) {
+              if (args.epilogue == GemmEpilogue::kActivationGradient)
+                args.epilogue = GemmEpilogue::kNone;
+            }>},
+    {"TimesPackedKnowsOneGelu", check_times_packed,
+     change<&KernelTable::times_packed,
+            [](TimesPackedArgs& args) {
+              if (args.activation == Activation::kGeluTanh) args.activation = Activation::kGelu;
+            }>},
+    {"TimesPackedRoundsX", check_times_packed,
+     replace<&KernelTable::times_packed, times_packed_rounded>},
+};
+
+class BrokenPackedKernel : public testing::TestWithParam<Mutation> {};
+
+TEST_P(BrokenPackedKernel, IsRejected) { expect_rejected(GetParam()); }
+
+INSTANTIATE_TEST_SUITE_P(Mutations, BrokenPackedKernel, testing::ValuesIn(kPacked), mutation_name);
+
+}  // namespace
+}  // namespace twill
