@@ -4,7 +4,10 @@
 
 #include <algorithm>
 #include <cmath>
+#include <string>
 #include <vector>
+
+#include <fmt/format.h>
 
 #include "ops/attention.h"
 #include "ops/transfer.h"
@@ -169,5 +172,46 @@ struct AttentionBackwardProblem {
     return {dqkv};
   }
 };
+
+// exp, the quotient of the softmax and the product with v. The roundings of the scores are in the
+// scale that exp passes on.
+// bf16: p and ds, and what the backward pass reads (out) are rounded.
+constexpr TwoOracleRule kAttentionRule{.floor = 3.0, .bf16_terms = 4.0};
+
+inline AttentionForwardProblem random_forward(Random& random, const AttentionShape& shape,
+                                              double spread = 1.0) {
+  return {shape, 1.0 / std::sqrt(static_cast<double>(shape.D)),
+          random.normal(shape.qkv().num_elements(), spread)};
+}
+
+// out and lse as the forward pass keeps them: rounded to f32.
+inline AttentionBackwardProblem random_backward(Random& random,
+                                                const AttentionForwardProblem& forward) {
+  const Outputs kept = forward.run(exact_oracle());
+  return {forward.shape,   forward.scale,  forward.qkv,
+          kept[0].values,  kept[1].values, random.normal(forward.shape.out().num_elements()),
+          forward.pattern, forward.stride};
+}
+
+inline std::string describe(const AttentionShape& shape) {
+  return fmt::format(" for B {}, T {}, H {}, K {}, D {}", shape.B, shape.T, shape.H, shape.K,
+                     shape.D);
+}
+
+struct PatternCase {
+  AttentionPattern pattern;
+  std::int64_t stride;
+};
+
+inline AttentionForwardProblem with_pattern(AttentionForwardProblem forward,
+                                            const PatternCase& shown) {
+  forward.pattern = shown.pattern;
+  forward.stride = shown.stride;
+  return forward;
+}
+
+inline std::string describe(const PatternCase& shown) {
+  return fmt::format(" with pattern {}, stride {}", static_cast<int>(shown.pattern), shown.stride);
+}
 
 }  // namespace twill

@@ -1,11 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Patterns of attention other than the causal one: scores of hidden pairs become -inf, so that
-// softmax gives them a probability of exactly 0. Nothing is saved, nothing else changes.
+// Strided patterns of small strides, computed densely: scores of hidden pairs become -inf, so that
+// softmax gives them a probability of exactly 0.
 #pragma once
 
 #include <cstdint>
-
-#include "ops/attention_pattern.h"
 
 namespace twill::cpu {
 
@@ -18,6 +16,7 @@ struct ScoreBlock {
   float* scores;
 };
 
-void hide_pairs(AttentionPattern pattern, std::int64_t stride, const ScoreBlock& block);
+// Hides query i from key j unless i - j is a multiple of `stride` or less than `band`.
+void hide_between_teeth(std::int64_t stride, std::int64_t band, const ScoreBlock& block);
 
 }  // namespace twill::cpu

@@ -10,7 +10,7 @@
 
 #include <hwy/highway.h>
 
-#include "backends/cpu/attention_simd.h"
+#include "backends/cpu/attention_reach.h"
 #include "backends/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();

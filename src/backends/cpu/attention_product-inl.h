@@ -13,12 +13,12 @@
 
 #include <hwy/highway.h>
 
+#include "backends/cpu/attention_reach.h"
 #include "backends/cpu/simd-inl.h"
 
 HWY_BEFORE_NAMESPACE();
 namespace twill::cpu::HWY_NAMESPACE {
 
-constexpr std::int64_t kTileRows = 4;
 // Vectors of c per row: 16 sums in 32 registers, or 8 in 16.
 constexpr int kTileVectors = HWY_TARGET == HWY_AVX3 || HWY_ARCH_ARM ? 4 : 2;
 
@@ -32,11 +32,6 @@ struct Product {
   std::int64_t b_row;
   float* c;
   std::int64_t c_row;
-};
-
-struct Span {
-  std::int64_t begin;
-  std::int64_t end;
 };
 
 // Rows [i, i + 4) and kVectors vectors of c from column n on.

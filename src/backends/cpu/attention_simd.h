@@ -8,9 +8,6 @@
 
 namespace twill::cpu {
 
-// Queries are taken in blocks of 64: four AVX-512 vectors of scores per key.
-constexpr std::int64_t kAttentionBlock = 64;
-
 // One head: row t of q, k, v, dq, dk, dv starts at t stride, of out and dout at t out_stride.
 struct HeadShape {
   std::int64_t T;
@@ -34,7 +31,9 @@ struct HeadForward {
   float* lse;
   float* scratch;
 };
-void attend(const HeadForward& head);
+// `next`: what this thread will likely be given next, or null. A hint: its operands are asked for
+// while the end of this one is computed.
+void attend(const HeadForward& head, const HeadForward* next);
 
 // One key/value head and the num_queries heads that read it. Pointers are those of the first query
 // head; the next one's q, dq, out and dout lie D further, its lse T further.
@@ -52,6 +51,6 @@ struct HeadBackward {
   float* dv;
   float* scratch;
 };
-void attend_backward(const HeadBackward& head);
+void attend_backward(const HeadBackward& head, const HeadBackward* next);
 
 }  // namespace twill::cpu
