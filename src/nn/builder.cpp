@@ -16,7 +16,8 @@ Builder::Builder(const Context& context, Options options)
       optimizer_("optimizer", context.memory()),
       activations_("activations", context.memory()),
       workspace_("workspace", context.memory()),
-      sparsity_("sparsity", context.memory()) {}
+      sparsity_("sparsity", context.memory()),
+      packed_("packed operands", context.memory()) {}
 
 Parameter& Builder::parameter(std::string name, Shape shape, Init init, double init_std) {
   Parameter& parameter = parameters_.emplace_back();
@@ -63,6 +64,14 @@ void Builder::sparsity_state(View& slot, DType dtype, Shape shape) {
   sparsity_.reserve(slot, dtype, shape);
 }
 
+void Builder::packed_state(View& slot, DType dtype, Shape shape) {
+  packed_.reserve(slot, dtype, shape);
+}
+
+void Builder::packed_bytes(View& slot, std::int64_t bytes) {
+  packed_.reserve(slot, DType::kU8, {bytes});
+}
+
 void Builder::scratch_of(std::string_view role, View& slot, DType dtype, Shape shape) {
   workspace_.reserve_shared(role, slot, dtype, shape);
 }
@@ -86,15 +95,15 @@ void Builder::optimizer_state(View& slot, Shape shape, DType dtype) {
 
 std::vector<MemoryLine> Builder::memory_table() const {
   std::vector<MemoryLine> table;
-  for (const Arena* arena :
-       {&weights_, &operands_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
+  for (const Arena* arena : {&weights_, &operands_, &gradients_, &optimizer_, &activations_,
+                             &workspace_, &sparsity_, &packed_})
     if (arena->num_bytes() > 0) table.push_back({arena->name(), arena->num_bytes()});
   return table;
 }
 
 void Builder::commit() {
-  for (Arena* arena :
-       {&weights_, &operands_, &gradients_, &optimizer_, &activations_, &workspace_, &sparsity_})
+  for (Arena* arena : {&weights_, &operands_, &gradients_, &optimizer_, &activations_, &workspace_,
+                       &sparsity_, &packed_})
     arena->commit();
   if (has_operands()) return;
   for (Parameter& parameter : parameters_) parameter.operand = parameter.value;

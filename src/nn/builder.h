@@ -54,6 +54,7 @@ class Builder {
     Recompute recompute = {};
     // What the steering of sparsity will ask of the layers: each costs scratch memory.
     bool samples_gradients = false;     // LinearSeam::wgrad
+    bool packs_samples = false;         // LinearSeam::packs_sample, where the backend can
     bool rounds_operands = false;       // LinearSeam::fp8
     bool selects_activations = false;   // FfnSeam::selects
     bool measures_activations = false;  // FfnSeam::nonzero
@@ -79,6 +80,9 @@ class Builder {
   void state(View& slot, DType dtype, Shape shape);
   // Masks, projected weights and whatever else sparsity keeps.
   void sparsity_state(View& slot, DType dtype, Shape shape);
+  // Packed weights and what belongs to their entries. In bytes: aligned to 64.
+  void packed_state(View& slot, DType dtype, Shape shape);
+  void packed_bytes(View& slot, std::int64_t bytes);
   // Scratch of another type than the model's.
   void scratch_of(std::string_view role, View& slot, DType dtype, Shape shape);
   // Two moments per parameter and whatever else an optimizer keeps; by default in the masters' type.
@@ -119,6 +123,7 @@ class Builder {
   Arena activations_;
   Arena workspace_;
   Arena sparsity_;
+  Arena packed_;
   std::deque<LinearSeam> linear_seams_;
   std::deque<FfnSeam> ffn_seams_;
   std::deque<AttentionSeam> attention_seams_;

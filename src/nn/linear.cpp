@@ -4,8 +4,18 @@
 #include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/mvue24.h"
+#include "ops/packed_times.h"
+#include "ops/times_packed.h"
 
 namespace twill {
+namespace {
+
+// dYᵀ, two of four entries along tokens; the last group of tokens may be smaller.
+PackedShape sample_shape(std::int64_t outputs, std::int64_t tokens) {
+  return {.rows = outputs, .cols = tokens, .max_kept = outputs * ((tokens + 3) / 4 * 2)};
+}
+
+}  // namespace
 
 Linear::Linear(Builder& builder, const std::string& name, Options options)
     : weight_(builder.parameter(name + ".weight", {options.out, options.in}, Init::kNormal,
@@ -23,6 +33,10 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
   if (!asked.training) return;
   const Shape inputs{builder.max_tokens(), options.in}, outputs{builder.max_tokens(), options.out};
   if (asked.samples_gradients) builder.scratch("linear.sampled", sampled_, outputs);
+  if (asked.packs_samples && packs_matrices(builder.context()))
+    builder.scratch_bytes(
+        "linear.packed_sample", packed_sample_,
+        packed_bytes(builder.context(), sample_shape(options.out, builder.max_tokens())));
   if (!asked.rounds_operands) return;
   builder.scratch("linear.rounded_weight", rounded_weight_, {options.out, options.in});
   builder.scratch("linear.rounded_input", rounded_input_, inputs);
@@ -48,10 +62,22 @@ GemmArgs Linear::forward_product(const Pass& pass, ConstView x, View y) const {
           .bias = bias_ != nullptr ? bias_->operand : View()};
 }
 
+void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) {
+  if (!packed || product.m() < kFewestPackedTokens) return gemm(pass.context, product);
+  times_packed(pass.context, {.x = product.a,
+                              .packed = packed,
+                              .c = product.c,
+                              .bias = product.bias,
+                              .addend = product.addend,
+                              .epilogue = product.epilogue,
+                              .activation = product.activation,
+                              .before = product.before});
+}
+
 void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) const {
   GemmArgs product = forward_product(pass, x, y);
   product.addend = addend;
-  gemm(pass.context, product);
+  run(pass, product, seam_.packed_forward);
 }
 
 void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before,
@@ -60,7 +86,7 @@ void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View
   product.epilogue = GemmEpilogue::kActivation;
   product.activation = f;
   product.before = before;
-  gemm(pass.context, product);
+  run(pass, product, seam_.packed_forward);
 }
 
 GemmArgs Linear::dgrad_product(const Pass& pass, ConstView dy, View dx) const {
@@ -70,7 +96,7 @@ GemmArgs Linear::dgrad_product(const Pass& pass, ConstView dy, View dx) const {
 }
 
 void Linear::dgrad(const Pass& pass, ConstView dy, View dx) const {
-  gemm(pass.context, dgrad_product(pass, dy, dx));
+  run(pass, dgrad_product(pass, dy, dx), seam_.packed_dgrad);
 }
 
 void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before,
@@ -79,7 +105,7 @@ void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View 
   product.epilogue = GemmEpilogue::kActivationGradient;
   product.activation = f;
   product.before = before;
-  gemm(pass.context, product);
+  run(pass, product, seam_.packed_dgrad);
 }
 
 void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {
@@ -88,6 +114,14 @@ void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {
 }
 
 void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const {
+  if (seam_.kept) {
+    kept_gradient(pass.context, {.dy = dy,
+                                 .x = x,
+                                 .kept = seam_.kept,
+                                 .values = seam_.kept_gradient,
+                                 .accumulate = pass.accumulate});
+    return;
+  }
   if (seam_.wgrad != WgradSample::kDense) {
     const View sample = pass.rows(sampled_);
     mvue24(pass.context,
@@ -97,6 +131,7 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
             .seed = pass.seed,
             .step = pass.micro_step,
             .stream = seam_.stream});
+    if (seam_.packs_sample && !rounds(pass)) return packed_wgrad(pass, x, sample);
     dy = sample;
   }
   gemm(pass.context, {.a = rounded(pass, dy, rounded_output_, Fp8Format::kE5m2),
@@ -104,6 +139,17 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
                       .c = weight_.gradient,
                       .trans_a = true,
                       .accumulate = pass.accumulate});
+}
+
+void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const {
+  const PackedShape shape = sample_shape(weight_.shape[0], pass.tokens());
+  pack_matrix(pass.context,
+              {.dense = sample, .shape = shape, .storage = packed_sample_, .transpose = true});
+  packed_times(pass.context,
+               {.packed = {.shape = shape, .storage = packed_sample_, .kept = shape.max_kept},
+                .b = x,
+                .c = weight_.gradient,
+                .accumulate = pass.accumulate});
 }
 
 void Linear::bias_gradient(const Pass& pass, ConstView dy) const {

@@ -45,6 +45,10 @@ class Linear {
  private:
   GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;
   GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
+  // The product as it stands, or with the packed form of its b.
+  static void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed);
+  // dW (+)= sampleᵀ x without the sample's zeros.
+  void packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const;
   // `x` itself, or its rounded copy in `scratch`.
   ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
   bool rounds(const Pass& pass) const { return pass.as_trained && seam_.fp8 != Fp8Mode::kNone; }
@@ -55,6 +59,7 @@ class Linear {
   Parameter* bias_ = nullptr;
   LinearSeam& seam_;
   View sampled_;         // (tokens, out)
+  View packed_sample_;   // storage of a packed (out, tokens)
   View rounded_weight_;  // (out, in)
   View rounded_input_;   // (tokens, in)
   View rounded_output_;  // (tokens, out)

@@ -4,7 +4,9 @@
 #include <algorithm>
 
 #include "ops/cross_entropy.h"
+#include "ops/fill.h"
 #include "ops/gemm.h"
+#include "ops/times_packed.h"
 
 namespace twill {
 namespace {
@@ -31,7 +33,10 @@ Parameter& own_weight(Builder& builder, const std::string& name, const LmHead::O
 
 LmHead::LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied)
     : weight_(tied != nullptr ? *tied : own_weight(builder, name, options)),
-      seam_(builder.linear_seam({.name = name, .family = LayerFamily::kHead, .weight = &weight_})) {
+      seam_(builder.linear_seam({.name = name,
+                                 .family = LayerFamily::kHead,
+                                 .weight = &weight_,
+                                 .shares_weight = tied != nullptr})) {
   // The head is the first to touch its gradient in a backward pass: it overwrites.
   weight_.clear_gradient = false;
   builder.scratch("head.logits", logits_, {choose_piece(builder, options.vocab), options.vocab});
@@ -40,10 +45,28 @@ LmHead::LmHead(Builder& builder, const std::string& name, Options options, Param
 View LmHead::piece_logits(const Pass& pass, ConstView x, std::int64_t begin,
                           std::int64_t count) const {
   const View logits = logits_.row_range(0, count);
-  gemm(
-      pass.context,
-      {.a = x.row_range(begin, count), .b = seam_.forward_operand(), .c = logits, .trans_b = true});
+  const ConstView rows = x.row_range(begin, count);
+  if (seam_.packed_forward && count >= kFewestPackedTokens) {
+    times_packed(pass.context, {.x = rows, .packed = seam_.packed_forward, .c = logits});
+  } else {
+    gemm(pass.context, {.a = rows, .b = seam_.forward_operand(), .c = logits, .trans_b = true});
+  }
   return logits;
+}
+
+void LmHead::weight_gradient(const Pass& pass, ConstView x, ConstView dlogits,
+                             bool accumulate) const {
+  if (!seam_.kept)
+    return gemm(
+        pass.context,
+        {.a = dlogits, .b = x, .c = weight_.gradient, .trans_a = true, .accumulate = accumulate});
+  // The embedding adds to the weight's own gradient, which nobody has overwritten then.
+  if (seam_.shares_weight && !accumulate) fill(pass.context, {.x = weight_.gradient});
+  kept_gradient(pass.context, {.dy = dlogits,
+                               .x = x,
+                               .kept = seam_.kept,
+                               .values = seam_.kept_gradient,
+                               .accumulate = accumulate});
 }
 
 template <class Body>
@@ -74,12 +97,13 @@ void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets,
                                  .loss = loss.slice(begin, count),
                                  .dlogits = logits,
                                  .scale = scale});
-    gemm(pass.context, {.a = logits,
-                        .b = x.row_range(begin, count),
-                        .c = weight_.gradient,
-                        .trans_a = true,
-                        .accumulate = pass.accumulate || begin > 0});
-    gemm(pass.context, {.a = logits, .b = seam_.dgrad_operand(), .c = dx.row_range(begin, count)});
+    weight_gradient(pass, x.row_range(begin, count), logits, pass.accumulate || begin > 0);
+    const View rows = dx.row_range(begin, count);
+    if (seam_.packed_dgrad && count >= kFewestPackedTokens) {
+      times_packed(pass.context, {.x = logits, .packed = seam_.packed_dgrad, .c = rows});
+    } else {
+      gemm(pass.context, {.a = logits, .b = seam_.dgrad_operand(), .c = rows});
+    }
   });
 }
 

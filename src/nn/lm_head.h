@@ -37,6 +37,7 @@ class LmHead {
   std::int64_t piece_tokens() const { return logits_.shape()[0]; }
   // The logits of `count` tokens from `begin` on.
   View piece_logits(const Pass& pass, ConstView x, std::int64_t begin, std::int64_t count) const;
+  void weight_gradient(const Pass& pass, ConstView x, ConstView dlogits, bool accumulate) const;
   // body(begin, count) for every piece of the pass.
   template <class Body>
   void for_each_piece(const Pass& pass, const Body& body) const;

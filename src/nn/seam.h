@@ -10,6 +10,8 @@
 #include "ops/activation.h"
 #include "ops/attention_pattern.h"
 #include "ops/groups24.h"
+#include "ops/kept.h"
+#include "ops/packed_matrix.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -26,6 +28,10 @@ enum class WgradSample : std::uint8_t { kDense, kMvue, kMvueTwoDraw };
 //   kMixed      weights and activations e4m3, gradients e5m2
 enum class Fp8Mode : std::uint8_t { kNone, kReference, kMixed };
 
+// A packed product is made for many tokens: on a CPU one token costs as much as 64 (0.44 of dense's
+// speed at 2:4, even at about 20). Passes of fewer, as in decoding, take the dense operands.
+constexpr std::int64_t kFewestPackedTokens = 32;
+
 // One weight matrix and its three products.
 struct LinearSeam {
   std::string name;  // "blocks.0.ffn.input"
@@ -40,6 +46,17 @@ struct LinearSeam {
   ConstView dgrad = {};
   WgradSample wgrad = WgradSample::kDense;
   Fp8Mode fp8 = Fp8Mode::kNone;
+
+  // The same weights without their zeros; absent: products take the operands above.
+  PackedMatrix packed_forward = {};  // (out, in)
+  PackedMatrix packed_dgrad = {};    // (in, out)
+  // The sample of dY has its zeros left out of the product.
+  bool packs_sample = false;
+  // Where present, the gradient is computed for the kept entries alone, into an array of their
+  // number; the weight's own gradient is then nobody's, or of the other layer that shares it.
+  KeptPositions kept = {};
+  View kept_gradient = {};
+  bool shares_weight = false;  // another layer adds to the gradient of the same weight
 
   ConstView forward_operand() const;
   ConstView dgrad_operand() const;

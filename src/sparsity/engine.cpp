@@ -4,7 +4,6 @@
 #include <algorithm>
 #include <cmath>
 #include <numeric>
-#include <tuple>
 
 #include "base/require.h"
 #include "ops/mask.h"
@@ -61,6 +60,7 @@ bool needs_layers(const RecipeConfig& recipe) {
 Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options) {
   for (const PhaseConfig& phase : recipe.phase) {
     if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
+    options.packs_samples = options.samples_gradients && recipe.execution != "masked";
     if (phase.quantise.format != "none") options.rounds_operands = true;
     if (!phase.activations.is_dense()) options.selects_activations = true;
   }
@@ -69,8 +69,10 @@ Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::O
 }
 
 SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
-                               const RunLength& length, std::int64_t sequence, std::uint64_t seed)
-    : recipe_(with_phases(recipe)),
+                               const RunLength& length, std::int64_t sequence, std::uint64_t seed,
+                               const Plan& plan)
+    : plan_(plan),
+      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe) : recipe)),
       clock_(recipe_, length),
       topology_(recipe_, clock_, length.steps, seed),
       activations_(builder, recipe_, seed),
@@ -112,6 +114,7 @@ void SparsityEngine::reserve(Builder& builder) {
   if (compares) builder.sparsity_state(after_, DType::kU8, {largest});
   builder.sparsity_state(sums_, DType::kF64, {5});
   interval_flips_.assign(layers_.size(), 0.0);
+  reserve_packed(builder);
 }
 
 void SparsityEngine::check_layer(const LinearSeam& seam) const {
@@ -156,7 +159,7 @@ const std::vector<std::string>& SparsityEngine::scope_words() const {
 }
 
 bool SparsityEngine::in_scope(const SparseLayer& layer) const {
-  return is_in_scope(*layer.seam, scope_words());
+  return is_in_scope(*layer.seam, scope_words()) && plan_.is_on(clock_.index(), *layer.seam);
 }
 
 std::vector<SparseLayer*> SparsityEngine::scoped() {
@@ -183,6 +186,7 @@ void SparsityEngine::before_step(const Context& context, std::int64_t step) {
   sample_.reset();
   if (prepared_ != step) prepare(context, step);
   prepared_ = step;
+  arrange_kept(context, step);
   for (FfnSeam& seam : *ffn_seams_)
     seam.measures = seam.nonzero && (samples(step) || measure_due(step + 1));
   if (samples(step)) begin_sample(context);
@@ -197,6 +201,7 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
   } else if (keeps_mask() && now.weights.refresh > 1 && age % now.weights.refresh == 0) {
     refresh_masks(context);
     project_all(context);
+    pack_all(context);
   }
   if (activations_.exists() && !now.activations.is_dense() && (entered || cluster_due(age)))
     activations_.refresh(context, now.activations, scope_words());
@@ -218,22 +223,25 @@ bool SparsityEngine::measure_due(std::int64_t step) const {
 }
 
 void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
+  end_kept(context);
   const PhaseConfig& now = phase();
   const std::int64_t index = clock_.index();
   const PhaseConfig& before =
       index > 0 ? recipe_.phase[static_cast<std::size_t>(index - 1)] : dense_phase_;
   if (now.weights.is_topology() && !before.weights.is_topology())
-    topology_.start(context, scoped(), step);
+    topology_.start(context, scoped(), step, moments_);
   // A scale is frozen for as long as soft phases of a layer follow one another.
   if (now.weights.is_soft())
     for (SparseLayer* layer : scoped())
-      if (!before.weights.is_soft() || !is_in_scope(*layer->seam, words_of(recipe_, before)))
+      if (!before.weights.is_soft() || !is_in_scope(*layer->seam, words_of(recipe_, before)) ||
+          !plan_.is_on(index - 1, *layer->seam))
         layer->beta = soft_scale(context, now.weights, *layer, sums_.slice(0, 4));
   if (keeps_mask()) refresh_masks(context);
   std::ranges::fill(interval_flips_, 0.0);
   moment_changes_.clear();
   project_all(context);
   point_seams();
+  pack_all(context);
   if (activations_.exists()) activations_.enter(context, now.activations, scope_words());
   alarm_.begin_phase(clock_.begin(), clock_.end());
 }
@@ -248,7 +256,11 @@ void SparsityEngine::point_seams() {
         projected && matches_any(now.weights.forward, seam.name) ? layer.projected : ConstView();
     seam.dgrad =
         projected && matches_any(now.weights.dgrad, seam.name) ? layer.projected : ConstView();
-    seam.wgrad = scope ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
+    // Where the plan has measured, a sample is drawn only for a product that gains by it.
+    const bool packs = scope && entry_of(layer).wgrad_below > 0.0;
+    const bool samples = scope && (packs || plan_.execution != "auto");
+    seam.wgrad = samples ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
+    seam.packs_sample = packs && seam.wgrad != WgradSample::kDense;
     seam.fp8 = scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone;
   }
   for (AttentionSeam& seam : *attention_seams_) {
@@ -264,6 +276,7 @@ void SparsityEngine::set_scales(const Context& context) {
 }
 
 void SparsityEngine::refresh_masks(const Context& context) {
+  masks_changed_ = true;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     SparseLayer& layer = layers_[i];
     if (!in_scope(layer)) continue;
@@ -293,6 +306,10 @@ void SparsityEngine::after_backward(const Context& context, std::int64_t step) {
 
 void SparsityEngine::mask_gradients(const Context& context) {
   for (const SparseLayer* layer : scoped()) {
+    if (layer->packed.is_kept()) {
+      layer->packed.add_shared_gradient(context, *layer);
+      continue;
+    }
     const View gradient = layer->seam->weight->gradient;
     apply_mask(context, {.x = gradient, .mask = layer->mask, .y = gradient});
   }
@@ -302,11 +319,11 @@ bool SparsityEngine::updates_topology(std::int64_t step) const {
   return !forced_dense_ && topology_.updates_after(step);
 }
 
-void SparsityEngine::update_topology(const Context& context, std::int64_t step,
-                                     const MomentsOf& moments) {
+void SparsityEngine::update_topology(const Context& context, std::int64_t step) {
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
     copy(context, layers_[i].before, layers_[i].mask);
-  topology_.update(context, scoped(), step, moments);
+  topology_.update(context, scoped(), step, moments_);
+  masks_changed_ = true;
   for (std::size_t i = 0; i < layers_.size() && after_; ++i)
     interval_flips_[i] = difference(context, layers_[i].before, layers_[i].mask);
   if (!skips_optimizer()) mask_gradients(context);
@@ -340,12 +357,20 @@ bool SparsityEngine::freezes_second_moments() const {
 
 void SparsityEngine::after_update(const Context& context, std::int64_t step) {
   const PhaseConfig& now = phase();
-  if (now.weights.is_topology())
-    for (const SparseLayer* layer : scoped()) hide_weights(context, *layer);
+  if (now.weights.is_topology()) {
+    for (const SparseLayer* layer : scoped()) {
+      if (layer->packed.is_kept()) {
+        layer->packed.write_weight(context, *layer);
+      } else {
+        hide_weights(context, *layer);
+      }
+    }
+  }
   if (samples(step)) end_sample(context, step);
   // A mask of every step belongs to the new weights, also for whoever evaluates them now.
   if (keeps_mask() && (now.weights.refresh == 1 || now.weights.is_soft())) refresh_masks(context);
   project_all(context);
+  pack_all(context);
 }
 
 bool SparsityEngine::watches_moments() const {
@@ -368,14 +393,22 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
 
 SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {
   for (SparseLayer& layer : engine_.layers_) {
-    saved_.emplace_back(layer.seam->forward, layer.seam->dgrad);
-    layer.seam->forward = layer.seam->dgrad = ConstView();
+    LinearSeam& seam = *layer.seam;
+    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
+    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
+    seam.forward = seam.dgrad = ConstView();
+    seam.packed_forward = seam.packed_dgrad = {};
   }
 }
 
 SparsityEngine::MasterWeights::~MasterWeights() {
-  for (std::size_t i = 0; i < saved_.size(); ++i)
-    std::tie(engine_.layers_[i].seam->forward, engine_.layers_[i].seam->dgrad) = saved_[i];
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    LinearSeam& seam = *engine_.layers_[i].seam;
+    seam.forward = saved_[i].forward;
+    seam.dgrad = saved_[i].dgrad;
+    seam.packed_forward = saved_[i].packed_forward;
+    seam.packed_dgrad = saved_[i].packed_dgrad;
+  }
 }
 
 }  // namespace twill

@@ -25,6 +25,7 @@
 #include "sparsity/flop_account.h"
 #include "sparsity/health.h"
 #include "sparsity/phase_clock.h"
+#include "sparsity/plan.h"
 #include "sparsity/recipe.h"
 #include "sparsity/topology_steering.h"
 #include "sparsity/weight_projection.h"
@@ -35,9 +36,13 @@ class SparsityEngine {
  public:
   // The builder is not committed yet; `recipe` is validated against the length of the run.
   SparsityEngine(Builder& builder, const RecipeConfig& recipe, const RunLength& length,
-                 std::int64_t sequence, std::uint64_t seed);
+                 std::int64_t sequence, std::uint64_t seed, const Plan& plan = {});
   SparsityEngine(const SparsityEngine&) = delete;
   SparsityEngine& operator=(const SparsityEngine&) = delete;
+
+  // Where the optimizer keeps its state: packed execution of a kept topology moves it. Once, before
+  // the first step.
+  void set_moments(MomentsOf moments) { moments_ = std::move(moments); }
 
   // What a recipe asks of the builder that the model is built with.
   static Builder::Options asked_of(const RecipeConfig& recipe, Builder::Options options);
@@ -50,7 +55,11 @@ class SparsityEngine {
   // Whether the optimizer's step is left out then. update_topology() moves the schedule on: ask
   // updates_topology() before it.
   bool skips_optimizer() const { return phase().optimizer.on_update == "skip"; }
-  void update_topology(const Context& context, std::int64_t step, const MomentsOf& moments);
+  void update_topology(const Context& context, std::int64_t step);
+  // What norm and update shall take in place of the parameter; absent: the parameter.
+  std::optional<KeptEntries> kept_entries(const Parameter& parameter) const;
+  // The optimizer's own state is up to date: before somebody else reads it.
+  void write_moments(const Context& context) const;
   // `clip_scale` is the factor that clipping puts on gradients; `lr_of` is a parameter's own learning
   // rate. Gradients of parameters for which is_scaled() is true carry the factor afterwards.
   void before_update(const Context& context, double clip_scale,
@@ -85,6 +94,10 @@ class SparsityEngine {
   bool in_scope(const SparseLayer& layer) const;
   const TopologySteering& topology() const { return topology_; }
   const RecipeConfig& recipe() const { return recipe_; }
+  const Plan& plan() const { return plan_; }
+  // Layers in scope of the current phase, and how many of them the plan has turned off.
+  std::int64_t num_in_scope() const;
+  std::int64_t num_off() const;
 
   // Forward and dgrad take the master weights while it lives: the plain model.
   class MasterWeights {
@@ -96,7 +109,11 @@ class SparsityEngine {
 
    private:
     SparsityEngine& engine_;
-    std::vector<std::pair<ConstView, ConstView>> saved_;
+    struct Operands {
+      ConstView forward, dgrad;
+      PackedMatrix packed_forward, packed_dgrad;
+    };
+    std::vector<Operands> saved_;
   };
   bool projects_weights() const;
   // Whether a training pass computes another function than a plain one on the same weights.
@@ -133,6 +150,14 @@ class SparsityEngine {
   bool cluster_due(std::int64_t age) const;
   bool measure_due(std::int64_t step) const;
 
+  // engine_packed.cpp
+  void reserve_packed(Builder& builder);
+  void pack_all(const Context& context);
+  const PlanEntry& entry_of(const SparseLayer& layer) const;
+  bool wants_kept(const SparseLayer& layer, std::int64_t step) const;
+  void arrange_kept(const Context& context, std::int64_t step);
+  void end_kept(const Context& context);
+
   // engine_health.cpp
   // Share of elements in which two masks differ.
   double difference(const Context& context, ConstView a, ConstView b) const;
@@ -147,6 +172,7 @@ class SparsityEngine {
   // engine_flops.cpp
   std::vector<LinearCost> linear_costs() const;
 
+  Plan plan_;
   RecipeConfig recipe_;
   PhaseConfig dense_phase_;
   WeightsPart virtual_part_;
@@ -174,6 +200,8 @@ class SparsityEngine {
   std::vector<double> moment_changes_;
   FlipAlarm alarm_;
   std::optional<HealthSample> sample_;
+  MomentsOf moments_;
+  bool masks_changed_ = true;  // since weights were packed last
 };
 
 }  // namespace twill

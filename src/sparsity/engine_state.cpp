@@ -129,9 +129,12 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
     ffn.has_dense = ffns[3 * i + 1] != 0.0;
     ffn.seam->measured_tokens = static_cast<std::int64_t>(ffns[3 * i + 2]);
   }
+  for (SparseLayer& layer : layers_) layer.packed.forget_kept(layer);
   point_seams();
   if (activations_.exists()) activations_.apply(context, phase().activations, scope_words());
   project_all(context);
+  masks_changed_ = true;
+  pack_all(context);
 }
 
 }  // namespace twill

@@ -35,7 +35,7 @@ constexpr std::array<Words, 2> kSecondMoment{"adaptive", "frozen"};
 constexpr std::array<Words, 2> kEarlyEnd{"never", "second-moment-settled"};
 constexpr std::array<Words, 3> kVirtualMasks{"none", "2:4", "2:4-transposable"};
 constexpr std::array<Words, 2> kAlarms{"warn", "dense"};
-constexpr std::array<Words, 1> kExecutions{"masked"};
+constexpr std::array<Words, 3> kExecutions{"auto", "packed", "masked"};
 
 }  // namespace
 
@@ -196,7 +196,10 @@ void RecipeConfig::fields(FieldVisitor& visit) {
         "model.ffn.activation that the recipe is made for");
   visit("on_alarm", on_alarm, kAlarms, "when flip rates explode or collapse: warn, or go on dense",
         OnResume::kFree);
-  visit("execution", execution, kExecutions, "masked: dense operands with explicit zeros");
+  visit(
+      "execution", execution, kExecutions,
+      "auto: packed where that was measured to pay, the other layers train dense; packed: products "
+      "that leave zeros out; masked: dense operands with explicit zeros");
   visit.list("phase", phase, "what holds until when");
   visit.section("health", health, "samples of flip rates and kept mass");
 }

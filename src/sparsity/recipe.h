@@ -143,7 +143,7 @@ struct RecipeConfig {
   std::vector<std::string> layers{"ffn"};
   std::string needs_activation;
   std::string on_alarm = "warn";
-  std::string execution = "masked";
+  std::string execution = "auto";
   std::vector<PhaseConfig> phase;
   HealthConfig health;
   void fields(FieldVisitor& visit);

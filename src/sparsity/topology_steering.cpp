@@ -23,6 +23,12 @@ double grow_ratio(const TopologyPart& part) {
   return part.grow == "gradient" ? kGrowByGradient : part.grow_ratio;
 }
 
+// A weight that leaves the topology leaves its moments behind, so that only kept entries have any.
+void hide_moments(const Context& context, const SparseLayer& layer, const Moments& moments) {
+  for (const View& moment : {moments.m, moments.v})
+    apply_mask(context, {.x = moment, .mask = layer.mask, .y = moment});
+}
+
 }  // namespace
 
 TopologySteering::TopologySteering(const RecipeConfig& recipe, const PhaseClock& clock,
@@ -86,7 +92,7 @@ std::int64_t TopologySteering::num_active(const Context& context, const SparseLa
 }
 
 void TopologySteering::start(const Context& context, const std::vector<SparseLayer*>& layers,
-                             std::int64_t step) {
+                             std::int64_t step, const MomentsOf& moments) {
   const TopologyPart& part = phase_at(step).topology;
   const double density = density_at(step);
   const std::vector<std::int64_t> wanted = targets(layers, density, part);
@@ -110,6 +116,8 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
                               .update = 0,
                               .stream = layer.seam->stream});
     hide_weights(context, layer);
+    if (moments && phase_at(step).optimizer.regrown != "keep")
+      hide_moments(context, layer, moments(*layer.seam->weight));
   }
 }
 
@@ -156,6 +164,7 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
                     .grown = layer.grown,
                     .policy = phase.optimizer.regrown == "zero" ? RegrownMoments::kZero
                                                                 : RegrownMoments::kLayerMean});
+    hide_moments(context, layer, state);
   }
 }
 

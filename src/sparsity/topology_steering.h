@@ -35,8 +35,10 @@ class TopologySteering {
   // Share of the kept weights that an update at `step` replaces.
   double churn_at(std::int64_t step) const;
 
-  // Draws the first topology of `layers` for the phase that begins at `step`, and zeroes the rest.
-  void start(const Context& context, const std::vector<SparseLayer*>& layers, std::int64_t step);
+  // Draws the first topology of `layers` for the phase that begins at `step`, and zeroes the rest:
+  // weights, and moments where `moments` knows them.
+  void start(const Context& context, const std::vector<SparseLayer*>& layers, std::int64_t step,
+             const MomentsOf& moments);
 
   // Whether step `step` (counted from 0) ends in an update instead of an ordinary change.
   bool updates_after(std::int64_t step) const;

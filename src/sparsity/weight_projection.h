@@ -5,6 +5,7 @@
 #include <string>
 
 #include "nn/builder.h"
+#include "sparsity/packed_layer.h"
 #include "sparsity/recipe.h"
 
 namespace twill {
@@ -18,6 +19,7 @@ struct SparseLayer {
   View grown = {};       // u8: what an update of the topology has added
   double beta = 1.0;     // scale of a soft projection
   double density = 1.0;  // of a kept topology
+  PackedLayer packed = {};
 
   ConstView weight() const { return seam->weight->value; }
   std::int64_t num_weights() const { return seam->weight->shape.num_elements(); }

@@ -244,6 +244,7 @@ std::string publish(const std::string& folder, std::int64_t step,
 }  // namespace
 
 std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep) {
+  trainer.sparsity().write_moments(trainer.context());
   const HostMasters masters(trainer.builder(), &trainer.optimizer());
   std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
     const std::string weights = hash_of_weights(trainer.builder());

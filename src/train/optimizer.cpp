@@ -20,6 +20,15 @@ bool matches(const std::string& glob, const std::string& name) {
   return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
+KeptEntries entries_of(const Optimizer::Slot& slot, const Optimizer::KeptOf& kept_of) {
+  const auto kept = kept_of ? kept_of(*slot.parameter) : std::nullopt;
+  if (kept) return *kept;
+  return {.value = slot.parameter->value,
+          .gradient = slot.parameter->gradient,
+          .m = slot.m,
+          .v = slot.v};
+}
+
 }  // namespace
 
 Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config, std::uint64_t seed)
@@ -97,10 +106,10 @@ void Optimizer::apply_rule(const OptimizerGroup& group) {
           slots_.empty() ? "none" : slots_.back().parameter->name);
 }
 
-double Optimizer::gradient_norm(const Context& context) const {
+double Optimizer::gradient_norm(const Context& context, const KeptOf& kept_of) const {
   double total = 0.0;
   for (const Slot& slot : slots_) {
-    sum_squares(context, {.x = slot.parameter->gradient, .sum = sum_});
+    sum_squares(context, {.x = entries_of(slot, kept_of).gradient, .sum = sum_});
     total += host_values<double>(context, sum_)[0];
   }
   return std::sqrt(total);
@@ -116,10 +125,11 @@ void Optimizer::apply(const Context& context, const Step& step) {
   std::uint64_t stream = 0;  // the slot's place, as on a device
   for (const Slot& slot : slots_) {
     const bool is_scaled = step.is_scaled && step.is_scaled(*slot.parameter);
-    adamw(context, {.weight = slot.parameter->value,
-                    .grad = slot.parameter->gradient,
-                    .m = slot.m,
-                    .v = slot.v,
+    const KeptEntries entries = entries_of(slot, step.kept_of);
+    adamw(context, {.weight = entries.value,
+                    .grad = entries.gradient,
+                    .m = entries.m,
+                    .v = entries.v,
                     .lr = step.lr * slot.lr_scale,
                     .beta1 = config_.beta1,
                     .beta2 = config_.beta2,

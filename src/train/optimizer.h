@@ -5,11 +5,13 @@
 #include <cstdint>
 #include <deque>
 #include <functional>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "nn/builder.h"
 #include "ops/update_all.h"
+#include "sparsity/packed_layer.h"
 #include "tensor/tensor.h"
 #include "train/run_config.h"
 
@@ -23,8 +25,12 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
+  // What stands for a parameter, its gradient and its moments while only some of its entries are
+  // trained; absent: all of it.
+  using KeptOf = std::function<std::optional<KeptEntries>(const Parameter&)>;
+
   // Global norm of all gradients. Not finite when any gradient is not.
-  double gradient_norm(const Context& context) const;
+  double gradient_norm(const Context& context, const KeptOf& kept_of = {}) const;
 
   // The factor that clipping puts on gradients of this norm.
   double clip_scale(double norm) const;
@@ -37,6 +43,7 @@ class Optimizer {
     std::int64_t update = 1;
     bool freeze_second_moments = false;
     std::function<bool(const Parameter&)> is_scaled = {};
+    KeptOf kept_of = {};
   };
   void apply(const Context& context, const Step& step);
 

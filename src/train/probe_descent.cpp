@@ -306,6 +306,8 @@ DescentProbe probe_descent(const DescentRequest& request) {
   // The probe reads and sets weights where they are: on the host, whatever trained them.
   if (config.device != "reference") config.device = "cpu";
   config.train.precision = "auto";
+  config.recipe.execution = "masked";  // both projections on every layer in scope
+  config.plan.clear();
   const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   trainer.begin();

@@ -115,6 +115,9 @@ void RunConfig::fields(FieldVisitor& visit) {
   visit("device", device, kDevices, "where to compute; auto takes the GPU when there is one");
   visit("threads", threads, Range<std::int64_t>{0, 1024},
         "CPU threads; 0 takes all; changes no result", OnResume::kFree);
+  visit("plan", plan, {},
+        "a plan.toml to run the recipe by, in place of measuring; a resumed run keeps its own",
+        OnResume::kFree);
   visit.section("run", run, "where the run lives");
   visit.section("model", model, "shape of the model", "name");
   visit.section("recipe", recipe, "sparsity", "name");

@@ -82,6 +82,7 @@ struct RunConfig {
   RunSection run;
   std::string device = "auto";
   std::int64_t threads = 0;
+  std::string plan;
   ModelConfig model;
   RecipeConfig recipe;
   DataConfig data;

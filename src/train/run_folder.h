@@ -27,6 +27,7 @@ class RunFolder {
   std::string name() const;
   std::string config_file() const { return path_ + "/config.toml"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
+  std::string plan_file() const { return path_ + "/plan.toml"; }
   std::string choices_file() const { return path_ + "/choices.txt"; }
   std::string checkpoints() const { return path_ + "/checkpoints"; }
   // The run's own copy of its tokenizer; absent for "byte", which has no files.

@@ -7,6 +7,7 @@
 #include "ops/transfer.h"
 #include "train/device_choice.h"
 #include "train/host_masters.h"
+#include "train/make_plan.h"
 #include "train/memory_use.h"
 #include "train/schedule.h"
 
@@ -17,7 +18,8 @@ using Clock = std::chrono::steady_clock;
 
 }  // namespace
 
-Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus)
+Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
+                 std::optional<Plan> plan)
     : context_(context),
       config_(config),
       stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
@@ -32,9 +34,15 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       model_(builder_, config.model),
       optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
-                static_cast<std::uint64_t>(config.train.seed)),
+                static_cast<std::uint64_t>(config.train.seed),
+                plan ? *plan : make_plan(context, config, builder_.linear_seams())),
       inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
-      targets_(inputs_.size()) {}
+      targets_(inputs_.size()) {
+  sparsity_.set_moments([this](const Parameter& parameter) {
+    const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
+    return Moments{slot.m, slot.v};
+  });
+}
 
 void Trainer::begin() {
   require_memory(context_, builder_.memory_table());
@@ -139,10 +147,16 @@ bool Trainer::step_on_host(StepResult& result, const std::atomic<bool>& stop) {
   }
   result.loss = loss / static_cast<double>(count);
   sparsity_.after_backward(context_, step);
-  result.grad_norm = optimizer_.gradient_norm(context_);
+  result.grad_norm = gradient_norm();
   result.finite = std::isfinite(result.loss) && std::isfinite(result.grad_norm);
   return true;
 }
+
+Optimizer::KeptOf Trainer::kept_of() const {
+  return [this](const Parameter& parameter) { return sparsity_.kept_entries(parameter); };
+}
+
+double Trainer::gradient_norm() const { return optimizer_.gradient_norm(context_, kept_of()); }
 
 void Trainer::take_back(const Progress& before) {
   progress_ = before;
@@ -152,12 +166,9 @@ void Trainer::take_back(const Progress& before) {
 void Trainer::change_weights(StepResult& result, std::int64_t step) {
   if (sparsity_.updates_topology(step)) {
     result.topology_update = true;
-    sparsity_.update_topology(context_, step, [this](const Parameter& parameter) {
-      const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
-      return Moments{slot.m, slot.v};
-    });
+    sparsity_.update_topology(context_, step);
     if (sparsity_.skips_optimizer()) return sparsity_.after_update(context_, step);
-    result.grad_norm = optimizer_.gradient_norm(context_);
+    result.grad_norm = gradient_norm();
   }
   const double scale = optimizer_.clip_scale(result.grad_norm);
   if (sparsity_.watches_moments())
@@ -166,13 +177,14 @@ void Trainer::change_weights(StepResult& result, std::int64_t step) {
   sparsity_.before_update(context_, scale, [&](const Parameter& parameter) {
     return result.lr * optimizer_.slot_of(parameter).lr_scale;
   });
-  optimizer_.apply(context_, {.lr = result.lr,
-                              .scale = scale,
-                              .update = ++progress_.updates,
-                              .freeze_second_moments = sparsity_.freezes_second_moments(),
-                              .is_scaled = [this](const Parameter& parameter) {
-                                return sparsity_.is_scaled(parameter);
-                              }});
+  optimizer_.apply(
+      context_,
+      {.lr = result.lr,
+       .scale = scale,
+       .update = ++progress_.updates,
+       .freeze_second_moments = sparsity_.freezes_second_moments(),
+       .is_scaled = [this](const Parameter& parameter) { return sparsity_.is_scaled(parameter); },
+       .kept_of = kept_of()});
   sparsity_.after_update(context_, step);
 }
 

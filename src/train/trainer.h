@@ -48,7 +48,9 @@ class Trainer {
  public:
   // `config` is resolved; the corpus is borrowed. Memory is reserved, not taken: memory_table() can
   // be shown before begin().
-  Trainer(const Context& context, const RunConfig& config, const Corpus& corpus);
+  // `plan` says how the recipe's layers run; without one, execution "auto" is measured here.
+  Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
+          std::optional<Plan> plan = {});
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -92,6 +94,8 @@ class Trainer {
   bool step_on_host(StepResult& result, const std::atomic<bool>& stop);
   // The whole step, where the host sees neither gradients nor losses. False when `stop` was set.
   bool step_on_device(StepResult& result, const std::atomic<bool>& stop);
+  double gradient_norm() const;
+  Optimizer::KeptOf kept_of() const;
   // Clipping, decay, AdamW or an update of the topology.
   void change_weights(StepResult& result, std::int64_t step);
 

@@ -17,6 +17,7 @@
 #include "train/checkpoint.h"
 #include "train/device_choice.h"
 #include "train/host_masters.h"
+#include "train/make_plan.h"
 #include "train/memory_use.h"
 #include "train/roof.h"
 #include "train/run_folder.h"
@@ -109,7 +110,7 @@ class Run {
     corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
                           static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
-    trainer_.emplace(*context_, config, corpus_);
+    trainer_.emplace(*context_, config, corpus_, plan_of(config));
   }
 
   Outcome execute() {
@@ -125,6 +126,17 @@ class Run {
  private:
   const RunConfig& config() const { return trainer_->config(); }
 
+  // A resumed run goes on as it was planned. One from before there were plans was masked.
+  Plan plan_of(const RunConfig& config) {
+    if (folder_) {
+      const std::string path = folder_->plan_file();
+      return std::filesystem::exists(path) ? read_plan(path) : Plan();
+    }
+    return make_plan(*context_, config, [this](std::int64_t done, std::int64_t all) {
+      listener_.on_planning(done, all);
+    });
+  }
+
   void prepare() {
     if (config().schedule.warmup_steps >= config().train.steps)
       log_warning(
@@ -139,8 +151,12 @@ class Run {
     // A new run's config is saved at once, so that one killed before its first checkpoint can be
     // started again; a resumed run's only when its checkpoint has proved good.
     if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
+    const Plan& plan = trainer_->sparsity().plan();
+    const bool is_sparse = !config().recipe.is_dense();
+    if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
     if (is_new) save_config();
     listener_.on_begin(config(), facts(checkpoint));
+    if (is_sparse) listener_.on_plan(plan);
     if (!is_new) load_choices();
     // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
     const double product_roof = shares_memory(*context_) ? 0.0 : measure_product_roof(*context_);

@@ -46,7 +46,11 @@ struct RunFacts {
 class TrainingListener {
  public:
   virtual ~TrainingListener() = default;
+  // Before on_begin(): while the plan of a sparse recipe is measured.
+  virtual void on_planning(std::int64_t /*done*/, std::int64_t /*all*/) {}
   virtual void on_begin(const RunConfig&, const RunFacts&) {}
+  // How the layers of a sparse recipe run.
+  virtual void on_plan(const Plan&) {}
   virtual void on_step(const StepResult&, const StepShares&) {}
   virtual void on_evaluation(std::int64_t /*step*/, double /*validation_loss*/) {}
   // Of a sparse phase: the plain master weights, and everything as in training.

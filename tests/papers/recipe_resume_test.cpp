@@ -26,7 +26,12 @@ const TempDir& recipe_dir() {
   return dir;
 }
 
+constexpr std::string_view kPacked = "-packed";  // behind the name: in packed execution
+
 Settings settings_of(const std::string& recipe) {
+  if (recipe.ends_with(kPacked))
+    return settings_of(recipe.substr(0, recipe.size() - kPacked.size())) +
+           Settings{"recipe.execution=packed"};
   if (recipe != "made-up") return busy(recipe);
   return busy(recipe_dir().write("made-up.toml", kMadeUp));
 }
@@ -34,6 +39,8 @@ Settings settings_of(const std::string& recipe) {
 std::vector<std::string> all_recipes() {
   std::vector<std::string> names{"made-up"};
   for (const BuiltInRecipe& recipe : built_in_recipes()) names.emplace_back(recipe.name);
+  for (const char* recipe : {"made-up", "ste", "fst", "s-ste", "static", "set", "rigl", "mst"})
+    names.push_back(std::string(recipe) + std::string(kPacked));
   return names;
 }
 

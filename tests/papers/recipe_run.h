@@ -65,6 +65,7 @@ inline std::vector<View> tensors_of(const Trainer& trainer) {
 }
 
 inline MemoryState state_of(const TinyTrainer& tiny) {
+  tiny.trainer.sparsity().write_moments(tiny.context);
   MemoryState state{tiny.trainer.progress(), {}, tiny.trainer.sparsity().state_texts()};
   for (const View& view : tensors_of(tiny.trainer))
     state.tensors.emplace_back(reinterpret_cast<const char*>(view.bytes()),

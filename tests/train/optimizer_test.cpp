@@ -15,8 +15,8 @@
 namespace twill {
 namespace {
 
-struct Bench {
-  explicit Bench(const OptimizerConfig& config) {
+struct OptimizerBench {
+  explicit OptimizerBench(const OptimizerConfig& config) {
     builder.parameter("blocks.0.ffn.weight", {2, 3}, Init::kOnes);
     builder.parameter("blocks.0.ffn.bias", {4}, Init::kOnes);
     builder.parameter("blocks.1.ffn.weight", {2, 2}, Init::kOnes);
@@ -34,7 +34,7 @@ struct Bench {
 TEST(Optimizer, DecaysMatricesAndSparesVectors) {
   OptimizerConfig config;
   config.weight_decay = 0.3;
-  const Bench bench(config);
+  const OptimizerBench bench(config);
   EXPECT_EQ(bench.slot(0).weight_decay, 0.3);
   EXPECT_EQ(bench.slot(1).weight_decay, 0.0);
 }
@@ -43,7 +43,7 @@ TEST(Optimizer, LaterGroupsWin) {
   OptimizerConfig config;
   config.group = {{.match = "blocks.*", .lr_scale = 2.0, .weight_decay = 0.5},
                   {.match = "blocks.1.*", .lr_scale = 3.0, .weight_decay = 0.0}};
-  const Bench bench(config);
+  const OptimizerBench bench(config);
   EXPECT_EQ(bench.slot(0).lr_scale, 2.0);
   EXPECT_EQ(bench.slot(1).weight_decay, 0.5);
   EXPECT_EQ(bench.slot(2).lr_scale, 3.0);
@@ -57,16 +57,16 @@ TEST(Optimizer, GroupsLeaveAloneWhatTheyDoNotName) {
   slower.match = "*.0.*";
   slower.lr_scale = 0.5;
   config.group = {slower};
-  const Bench bench(config);
+  const OptimizerBench bench(config);
   EXPECT_EQ(bench.slot(0).lr_scale, 0.5);
   EXPECT_EQ(bench.slot(0).weight_decay, 0.3);
   config.group[0].match = "head.*";
-  expect_error([&] { const Bench refused(config); },
+  expect_error([&] { const OptimizerBench refused(config); },
                "match = \"head.*\" fits no parameter; names are like blocks.1.ffn.weight");
 }
 
 TEST(Optimizer, NormCoversAllGradients) {
-  const Bench bench({});
+  const OptimizerBench bench({});
   EXPECT_DOUBLE_EQ(bench.optimizer->gradient_norm(bench.context), std::sqrt(14 * 4.0));
   *bench.builder.parameters()[2].gradient.as<float>() = NAN;
   EXPECT_TRUE(std::isnan(bench.optimizer->gradient_norm(bench.context)));
@@ -75,7 +75,7 @@ TEST(Optimizer, NormCoversAllGradients) {
 TEST(Optimizer, ClipsToTheLimit) {
   OptimizerConfig config;
   config.clip = 1.0;
-  const Bench bench(config);
+  const OptimizerBench bench(config);
   const double norm = bench.optimizer->gradient_norm(bench.context);
   bench.optimizer->apply(bench.context,
                          {.lr = 0.1, .scale = bench.optimizer->clip_scale(norm), .update = 1});

@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
 // train.precision = "bf16" on the cpu: operands of products are rounded, nothing else.
-#include <atomic>
 #include <sstream>
 
 #include <gtest/gtest.h>
@@ -8,22 +7,11 @@
 
 #include "io/temp_dir.h"
 #include "support/expect_error.h"
+#include "train/stop_after.h"
 #include "train/tiny_run.h"
 
 namespace twill {
 namespace {
-
-class StopAfter : public TrainingListener {
- public:
-  explicit StopAfter(std::int64_t step) : step_(step) {}
-  void on_step(const StepResult& result, const StepShares&) override {
-    if (result.step == step_) stop = true;
-  }
-  std::atomic<bool> stop{false};
-
- private:
-  std::int64_t step_;
-};
 
 class RoundedTraining : public testing::Test {
  protected:

@@ -25,7 +25,8 @@ inline std::vector<std::string> tiny_settings(const std::vector<std::string>& mo
                                     "threads=1",
                                     "log.sample_tokens=0",
                                     "checkpoint.every=5",
-                                    "schedule.warmup_steps=4"};
+                                    "schedule.warmup_steps=4",
+                                    "recipe.execution=masked"};
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
 }

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_run.h"
 
-#include <atomic>
 #include <filesystem>
 #include <sstream>
 
@@ -12,23 +11,11 @@
 #include "support/expect_error.h"
 #include "train/checkpoint.h"
 #include "train/run_folder.h"
+#include "train/stop_after.h"
 #include "train/tiny_run.h"
 
 namespace twill {
 namespace {
-
-// Sets the stop flag after a number of steps, as Ctrl-C would.
-class StopAfter : public TrainingListener {
- public:
-  explicit StopAfter(std::int64_t step) : step_(step) {}
-  void on_step(const StepResult& result, const StepShares&) override {
-    if (result.step == step_) stop = true;
-  }
-  std::atomic<bool> stop{false};
-
- private:
-  std::int64_t step_;
-};
 
 class TrainingRun : public testing::Test {
  protected:

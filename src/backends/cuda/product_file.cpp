@@ -22,6 +22,7 @@
 
 #include <fmt/format.h>
 
+#include "base/cache_folder.h"
 #include "base/hash.h"
 #include "base/log.h"
 
@@ -130,18 +131,6 @@ fs::path beside(const fs::path& path, std::string_view suffix) {
   fs::path other = path;
   other += suffix;
   return other;
-}
-
-fs::path set_variable(const char* name) {
-  const char* value = std::getenv(name);
-  return value == nullptr ? fs::path() : fs::path(value);
-}
-
-fs::path cache_folder() {
-  if (fs::path own = set_variable("TWILL_CACHE"); !own.empty()) return own;
-  if (fs::path cache = set_variable("XDG_CACHE_HOME"); !cache.empty()) return cache / "twill";
-  if (fs::path home = set_variable("HOME"); !home.empty()) return home / ".cache" / "twill";
-  return {};
 }
 
 }  // namespace

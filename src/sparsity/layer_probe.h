@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+// One linear layer on random data, to be timed: dense, packed, and what keeps the packed weights up
+// to date.
+#pragma once
+
+#include <cstdint>
+
+#include "nn/seam.h"
+#include "ops/context.h"
+#include "sparsity/plan.h"
+#include "tensor/tensor.h"
+
+namespace twill {
+
+class LayerProbe {
+ public:
+  // `seam` gives the shape and the axis of its patterns; no weight of it is read.
+  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens);
+
+  // The three products with dense operands.
+  ProductSeconds dense();
+
+  struct Packed {
+    ProductSeconds products;  // wgrad of a sample or of a kept topology, else 0
+    double upkeep = 0.0;    // of a step: masks at their true frequency, projection, packing, decay
+    double new_mask = 0.0;  // of a topology that has moved: packing, kept entries found anew
+  };
+  // Of a pattern, by the part's own rules.
+  Packed pattern(const PhaseConfig& phase);
+  // Of a kept topology of random entries.
+  Packed topology(double density);
+
+ private:
+  struct Side;
+  Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream) const;
+  Tensor random_mask(double density) const;
+  PackedShape shape(bool transpose, PackedPattern pattern, std::int64_t max_kept) const;
+  ProductSeconds products(const PackedMatrix& forward, const PackedMatrix& dgrad);
+  // The draw, the packing and the product of a sample of y.
+  double sampled_wgrad(const WgradPart& part);
+
+  const Context& context_;
+  const LinearSeam& seam_;
+  std::int64_t tokens_, outputs_, inputs_;
+  Tensor x_, y_, dx_, weight_, gradient_;
+};
+
+}  // namespace twill

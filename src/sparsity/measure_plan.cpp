@@ -1,0 +1,194 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/measure_plan.h"
+
+#include <algorithm>
+#include <cmath>
+#include <map>
+#include <optional>
+
+#include "nn/builder.h"
+#include "ops/packed_matrix.h"
+#include "sparsity/layer_probe.h"
+#include "sparsity/scope.h"
+
+namespace twill {
+namespace {
+
+// A product that is timed has at most so many FLOPs: 30 ms on two good cores.
+constexpr double kMostFlops = 8e9;
+// Packed must win by so much: timings of a busy machine differ by as much between calls.
+constexpr double kProductMargin = 0.97, kLayerMargin = 0.98;
+// A kept topology is measured at two densities, and its time taken as a line through both.
+constexpr double kSparser = 0.1, kDenser = 0.5;
+// Nobody gains above: at 0.6 of the entries the best packed product is as quick as a dense one.
+constexpr double kDensest = 0.6;
+
+struct Line {
+  double at_zero = 0.0, slope = 0.0;
+  double operator()(double density) const { return at_zero + slope * density; }
+  // The density below which the line stays under `limit`.
+  double below(double limit) const {
+    if (slope <= 0.0) return at_zero < limit ? kDensest : 0.0;
+    return std::clamp((limit - at_zero) / slope, 0.0, kDensest);
+  }
+};
+
+Line line_through(double sparser, double denser) {
+  const double slope = (denser - sparser) / (kDenser - kSparser);
+  return {.at_zero = sparser - slope * kSparser, .slope = slope};
+}
+
+struct TopologyLines {
+  Line forward, dgrad, wgrad;
+  double upkeep = 0.0, new_mask = 0.0;
+};
+
+class Planner {
+ public:
+  Planner(const Context& context, const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
+          const PlanRequest& request)
+      : context_(context), recipe_(recipe), layers_(layers), request_(request) {}
+
+  Plan measure() {
+    Plan plan;
+    plan.execution = "auto";
+    plan.device = context_.kernels().describe();
+    plan.tokens = request_.tokens;
+    plan.layer = planned_shapes(recipe_, layers_);
+    std::int64_t done = 0;
+    for (PlanEntry& entry : plan.layer) {
+      if (request_.progress)
+        request_.progress(done++, static_cast<std::int64_t>(plan.layer.size()));
+      decide(entry);
+    }
+    join_topologies(plan);
+    return plan;
+  }
+
+ private:
+  const PhaseConfig& phase_of(const PlanEntry& entry) const {
+    return recipe_.phase[static_cast<std::size_t>(entry.phase)];
+  }
+
+  const LinearSeam& seam_of(const PlanEntry& entry) const {
+    const PhaseConfig& phase = phase_of(entry);
+    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
+    return *std::ranges::find_if(layers_, [&](const LinearSeam& seam) {
+      const Shape& shape = seam.weight->shape;
+      return shape[0] == entry.outputs && shape[1] == entry.inputs && is_in_scope(seam, words);
+    });
+  }
+
+  LayerProbe probe(const PlanEntry& entry) {
+    const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
+    const auto most = static_cast<std::int64_t>(kMostFlops / flops) / 64 * 64;
+    const std::int64_t tokens = std::min(request_.tokens, std::max<std::int64_t>(most, 64));
+    scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
+    return LayerProbe(context_, seam_of(entry), tokens);
+  }
+
+  ProductSeconds scaled(ProductSeconds seconds) const {
+    return {.forward = scale_ * seconds.forward,
+            .dgrad = scale_ * seconds.dgrad,
+            .wgrad = scale_ * seconds.wgrad};
+  }
+
+  void decide(PlanEntry& entry) {
+    const PhaseConfig& phase = phase_of(entry);
+    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
+                             !phase.activations.is_dense();
+    entry.on = !only_masked && packs_matrices(context_);
+    if (!entry.on) {
+      // A phase of sparse attention alone asks nothing of the weights.
+      entry.on = phase.weights.is_dense() && phase.quantise.format == "none" &&
+                 phase.activations.is_dense() && phase.wgrad.estimator == "dense";
+      return;
+    }
+    if (phase.weights.is_topology()) {
+      decide_topology(entry, phase);
+    } else {
+      decide_pattern(entry, phase);
+    }
+  }
+
+  void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
+    LayerProbe layer = probe(entry);
+    entry.dense = scaled(layer.dense());
+    const LayerProbe::Packed packed = layer.pattern(phase);
+    entry.packed = scaled(packed.products);
+    const bool samples = phase.wgrad.estimator != "dense";
+    if (!samples) entry.packed.wgrad = entry.dense.wgrad;
+    entry.density =
+        phase.weights.pattern == "V:2:M" ? 2.0 / static_cast<double>(phase.weights.m) : 0.5;
+    entry.upkeep = packed.upkeep / static_cast<double>(request_.accumulation);
+    const auto below = [](double packed_one, double dense_one) {
+      return packed_one < kProductMargin * dense_one ? kDensest : 0.0;
+    };
+    entry.forward_below = below(entry.packed.forward, entry.dense.forward);
+    entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
+    entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;
+    entry.on = entry.seconds() < kLayerMargin * entry.dense.sum();
+  }
+
+  void decide_topology(PlanEntry& entry, const PhaseConfig& phase) {
+    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    if (!lines_.contains(key)) measure_lines(entry);
+    const TopologyLines& lines = lines_.at(key);
+    entry.dense = dense_.at(key);
+    entry.density = std::min(phase.topology.density, phase.topology.end());
+    entry.packed = {.forward = lines.forward(entry.density),
+                    .dgrad = lines.dgrad(entry.density),
+                    .wgrad = lines.wgrad(entry.density)};
+    // A step that moves the topology has the dense wgrad, and packs anew.
+    const auto accumulation = static_cast<double>(request_.accumulation);
+    const auto interval = static_cast<double>(phase.topology.interval_in(request_.steps));
+    const double move =
+        lines.new_mask + accumulation * std::max(0.0, entry.dense.wgrad - entry.packed.wgrad);
+    entry.upkeep = (lines.upkeep + move / interval) / accumulation;
+    entry.forward_below = lines.forward.below(kProductMargin * entry.dense.forward);
+    entry.dgrad_below = lines.dgrad.below(kProductMargin * entry.dense.dgrad);
+    entry.wgrad_below = lines.wgrad.below(kProductMargin * entry.dense.wgrad);
+  }
+
+  void measure_lines(const PlanEntry& entry) {
+    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    LayerProbe layer = probe(entry);
+    dense_[key] = scaled(layer.dense());
+    const LayerProbe::Packed sparser = layer.topology(kSparser), denser = layer.topology(kDenser);
+    const ProductSeconds low = scaled(sparser.products), high = scaled(denser.products);
+    lines_[key] = {.forward = line_through(low.forward, high.forward),
+                   .dgrad = line_through(low.dgrad, high.dgrad),
+                   .wgrad = line_through(low.wgrad, high.wgrad),
+                   .upkeep = sparser.upkeep,
+                   .new_mask = sparser.new_mask};
+  }
+
+  // One topology has one set of layers in all its phases: a shape is on in all of them if it gains
+  // where it is sparsest.
+  void join_topologies(Plan& plan) const {
+    std::map<std::pair<std::int64_t, std::int64_t>, bool> gains;
+    for (const PlanEntry& entry : plan.layer)
+      if (phase_of(entry).weights.is_topology())
+        gains[{entry.outputs, entry.inputs}] |=
+            entry.on && entry.seconds() < kLayerMargin * entry.dense.sum();
+    for (PlanEntry& entry : plan.layer)
+      if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
+  }
+
+  const Context& context_;
+  const RecipeConfig& recipe_;
+  const std::deque<LinearSeam>& layers_;
+  const PlanRequest& request_;
+  double scale_ = 1.0;
+  std::map<std::pair<std::int64_t, std::int64_t>, TopologyLines> lines_;
+  std::map<std::pair<std::int64_t, std::int64_t>, ProductSeconds> dense_;
+};
+
+}  // namespace
+
+Plan measure_plan(const Context& context, const RecipeConfig& recipe,
+                  const std::deque<LinearSeam>& layers, const PlanRequest& request) {
+  return Planner(context, recipe, layers, request).measure();
+}
+
+}  // namespace twill

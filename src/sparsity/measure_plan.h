@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// The plan of execution "auto": for every phase and shape of weights, what dense and packed products
+// cost on this machine, and what it costs to keep masks and packed weights up to date.
+#pragma once
+
+#include <deque>
+#include <functional>
+
+#include "nn/seam.h"
+#include "ops/context.h"
+#include "sparsity/plan.h"
+
+namespace twill {
+
+struct PlanRequest {
+  std::int64_t tokens = 0;        // of a micro-batch
+  std::int64_t accumulation = 1;  // micro-batches of a step: upkeep is paid once for them
+  std::int64_t steps = 1;         // of the run: how often a topology moves
+  // Called before each shape is measured, for who shows progress; may be empty.
+  std::function<void(std::int64_t done, std::int64_t all)> progress = {};
+};
+
+// Takes a few seconds: products are cut to at most 8 GFLOP and scaled back up. Everything that cannot
+// run packed here, or gains nothing, is off; so is everything on a backend without packed products.
+Plan measure_plan(const Context& context, const RecipeConfig& recipe,
+                  const std::deque<LinearSeam>& layers, const PlanRequest& request);
+
+}  // namespace twill

@@ -1,0 +1,77 @@
+// SPDX-License-Identifier: Apache-2.0
+// One layer in packed execution: its weight without zeros for forward and dgrad, and, while it keeps
+// a topology, arrays of the kept entries alone for everything the optimizer touches.
+#pragma once
+
+#include <cstdint>
+
+#include "nn/builder.h"
+#include "sparsity/plan.h"
+
+namespace twill {
+
+struct SparseLayer;
+struct Moments;
+
+// What the optimizer works on in place of a whole parameter.
+struct KeptEntries {
+  View value;
+  View gradient;
+  View m;
+  View v;
+};
+
+class PackedLayer {
+ public:
+  // Memory for the densest weight that `entries` (a plan's, of this layer's shape, one per phase)
+  // let run packed. `has_topology`: gradients may be computed at kept positions.
+  void reserve(Builder& builder, const SparseLayer& layer, const std::vector<PlanEntry>& entries,
+               bool has_topology);
+
+  // Packs what forward and dgrad take now and points the seam to it, or takes it away where the
+  // plan has dense operands. `same_mask`: only values have changed since the last call.
+  void pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
+            const PlanEntry& entry, bool same_mask);
+  void drop(const SparseLayer& layer);
+
+  // Gradients and moments of the kept entries alone, from here on. The dense ones are not kept up to
+  // date until end_kept(), which also zeroes the moments outside the topology.
+  void begin_kept(const Context& context, const SparseLayer& layer, const Moments& moments);
+  void end_kept(const Context& context, const SparseLayer& layer, const Moments& moments);
+  bool is_kept() const { return num_kept_ > 0; }
+  // The arrays are of another state than the one that has just been loaded.
+  void forget_kept(const SparseLayer& layer);
+  // The dense moments as they are now, for a checkpoint; the arrays stay in use.
+  void write_moments(const Context& context, const Moments& moments) const;
+  // Behind a backward pass: what another layer has added to the weight's own gradient.
+  void add_shared_gradient(const Context& context, const SparseLayer& layer) const;
+  // Behind an update: the weight has the values of the arrays.
+  void write_weight(const Context& context, const SparseLayer& layer) const;
+  KeptEntries entries() const;
+
+ private:
+  KeptPositions positions() const;
+  View first(View array) const { return array.slice(0, num_kept_); }
+  void pack_one(const Context& context, const SparseLayer& layer, const WeightsPart& part,
+                bool transpose, bool same_mask);
+
+  PackedShape forward_shape_;
+  PackedShape dgrad_shape_;
+  View forward_;  // storage
+  View dgrad_;
+  bool has_forward_ = false;  // packed with the mask in force
+  bool has_dgrad_ = false;
+
+  View row_begin_;
+  View column_;
+  View value_;
+  View gradient_;
+  View m_;
+  View v_;
+  std::int64_t num_kept_ = 0;
+};
+
+// Share of a layer's weights that a part keeps now.
+double density_of(const WeightsPart& part, const SparseLayer& layer);
+
+}  // namespace twill

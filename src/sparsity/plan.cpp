@@ -1,0 +1,126 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/plan.h"
+
+#include <algorithm>
+#include <array>
+
+#include "nn/builder.h"
+#include "nn/seam.h"
+#include "sparsity/scope.h"
+
+namespace twill {
+namespace {
+
+constexpr std::array<std::string_view, 3> kExecutions{"masked", "packed", "auto"};
+constexpr Range<std::int64_t> kCount{0, std::int64_t{1} << 60};
+constexpr Range<double> kShare{0.0, 2.0};
+constexpr Range<double> kSeconds{0.0, 1e9};
+
+// Denser topologies run with dense operands even when everything shall be packed: a nearly full
+// matrix has no zeros to leave out.
+constexpr double kPackedBelow = 0.6;
+
+void product_fields(FieldVisitor& visit, const char* name, ProductSeconds& seconds) {
+  const std::string prefix(name);
+  visit(prefix + "_forward", seconds.forward, kSeconds, "seconds");
+  visit(prefix + "_dgrad", seconds.dgrad, kSeconds, "seconds");
+  visit(prefix + "_wgrad", seconds.wgrad, kSeconds, "seconds");
+}
+
+PlanEntry entry_for(std::int64_t phase, const Shape& shape) {
+  PlanEntry entry;
+  entry.phase = phase;
+  entry.outputs = shape[0];
+  entry.inputs = shape[1];
+  return entry;
+}
+
+}  // namespace
+
+double PlanEntry::seconds() const {
+  if (!on) return dense.sum();
+  const auto product = [&](double below, double packed_one, double dense_one) {
+    return density < below ? packed_one : dense_one;
+  };
+  return product(forward_below, packed.forward, dense.forward) +
+         product(dgrad_below, packed.dgrad, dense.dgrad) +
+         product(wgrad_below, packed.wgrad, dense.wgrad) + upkeep;
+}
+
+void PlanEntry::fields(FieldVisitor& visit) {
+  visit("phase", phase, kCount, "of the recipe, from 0");
+  visit("outputs", outputs, kCount, "rows of the weight");
+  visit("inputs", inputs, kCount, "columns of the weight");
+  visit("layers", layers, kCount, "layers of this shape");
+  visit("on", on, "false: trains dense");
+  visit("forward_below", forward_below, kShare, "packed where the weight is less dense");
+  visit("dgrad_below", dgrad_below, kShare, "packed where the weight is less dense");
+  visit("wgrad_below", wgrad_below, kShare, "packed where the weight is less dense");
+  visit("density", density, kShare, "of the measurement");
+  product_fields(visit, "dense", dense);
+  product_fields(visit, "packed", packed);
+  visit("upkeep", upkeep, kSeconds, "seconds per micro-batch: masks, projection, packing, decay");
+}
+
+void Plan::fields(FieldVisitor& visit) {
+  visit("execution", execution, kExecutions, "what the recipe asked for");
+  visit("device", device, {}, "what was measured on");
+  visit("tokens", tokens, kCount, "of a micro-batch");
+  visit.list("layer", layer, "how a shape of weights runs in a phase");
+}
+
+const PlanEntry* Plan::find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const {
+  const auto found = std::ranges::find_if(layer, [&](const PlanEntry& entry) {
+    return entry.phase == phase && entry.outputs == outputs && entry.inputs == inputs;
+  });
+  return found == layer.end() ? nullptr : &*found;
+}
+
+bool Plan::is_on(std::int64_t phase, const LinearSeam& seam) const {
+  const Shape& shape = seam.weight->shape;
+  const PlanEntry* entry = find(phase, shape[0], shape[1]);
+  return entry == nullptr || entry->on;
+}
+
+std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
+                                      const std::deque<LinearSeam>& layers) {
+  std::vector<PlanEntry> entries;
+  for (std::size_t index = 0; index < recipe.phase.size(); ++index) {
+    const PhaseConfig& phase = recipe.phase[index];
+    const auto& words = phase.layers.empty() ? recipe.layers : phase.layers;
+    if (phase.is_dense()) continue;
+    const auto number = static_cast<std::int64_t>(index);
+    for (const LinearSeam& seam : layers) {
+      if (!is_in_scope(seam, words)) continue;
+      const Shape& shape = seam.weight->shape;
+      const auto same = [&](const PlanEntry& entry) {
+        return entry.phase == number && entry.outputs == shape[0] && entry.inputs == shape[1];
+      };
+      auto found = std::ranges::find_if(entries, same);
+      if (found == entries.end()) found = entries.insert(found, entry_for(number, shape));
+      ++found->layers;
+    }
+  }
+  return entries;
+}
+
+Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers) {
+  Plan plan;
+  plan.execution = recipe.execution;
+  if (recipe.execution == "masked") return plan;
+  plan.layer = planned_shapes(recipe, layers);
+  for (PlanEntry& entry : plan.layer) {
+    const PhaseConfig& phase = recipe.phase[static_cast<std::size_t>(entry.phase)];
+    const bool packs = !phase.weights.is_dense() && phase.quantise.format == "none";
+    entry.forward_below = entry.dgrad_below = packs ? kPackedBelow : 0.0;
+    entry.wgrad_below = packs && phase.wgrad.estimator != "dense" ? kPackedBelow : 0.0;
+  }
+  return plan;
+}
+
+RecipeConfig without_masked_parts(RecipeConfig recipe) {
+  for (PhaseConfig& phase : recipe.phase) phase.activations = {};
+  return recipe;
+}
+
+}  // namespace twill

@@ -1,0 +1,79 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the layers of a recipe run: masked (dense operands with explicit zeros), packed (products that
+// leave zeros out), or off (the layer trains dense). The recipe says which of them may be chosen:
+//
+//   masked  nothing is packed, nothing is off: the judge
+//   packed  everything is packed that the backend can
+//   auto    whatever was measured to be quickest: a layer that gains nothing is off
+//
+// Packed changes no mask and no draw. In `auto` a layer is off where a phase asks for what only masked
+// execution can do (selected activations, simulated number formats), and gradients are sampled only
+// where the packed product of the sample gains by it.
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "sparsity/recipe.h"
+
+namespace twill {
+
+struct LinearSeam;
+
+// Seconds of one micro-batch, and of what a step adds to keep masks and packed weights up to date.
+struct ProductSeconds {
+  double forward = 0.0;
+  double dgrad = 0.0;
+  double wgrad = 0.0;
+  double sum() const { return forward + dgrad + wgrad; }
+};
+
+// One phase, one shape of weights.
+struct PlanEntry {
+  std::int64_t phase = 0;
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+  std::int64_t layers = 0;  // of this shape
+  bool on = true;
+  // A product is packed where the weight's density is below; 0: never. A pattern such as 2:4 has one
+  // density, a kept topology goes through many.
+  double forward_below = 0.0;
+  double dgrad_below = 0.0;
+  double wgrad_below = 0.0;
+  // What was measured, at `density`; all 0 where nothing was.
+  double density = 1.0;
+  ProductSeconds dense;
+  ProductSeconds packed;
+  double upkeep = 0.0;  // per micro-batch
+
+  // Per micro-batch, of the quickest way to run each product.
+  double seconds() const;
+  void fields(FieldVisitor& visit);
+};
+
+struct Plan {
+  std::string execution = "masked";
+  std::string device;       // what it was measured on
+  std::int64_t tokens = 0;  // of a micro-batch
+  std::vector<PlanEntry> layer;
+  void fields(FieldVisitor& visit);
+
+  // How a layer runs; nullptr where the plan says nothing: masked.
+  const PlanEntry* find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const;
+  bool is_on(std::int64_t phase, const LinearSeam& seam) const;
+};
+
+// One entry for every phase and shape of weights in its scope, all of it masked.
+std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
+                                      const std::deque<LinearSeam>& layers);
+
+// The plan of `execution` masked or packed: nothing to measure.
+Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers);
+
+// The parts of a recipe that are left when the plan is auto: see above.
+RecipeConfig without_masked_parts(RecipeConfig recipe);
+
+}  // namespace twill

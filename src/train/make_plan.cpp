@@ -1,0 +1,150 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/make_plan.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/cache_folder.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/toml_config.h"
+#include "models/decoder.h"
+#include "sparsity/engine.h"
+#include "train/device_choice.h"
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of the CPU, as far as the system tells.
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 1);
+  return {};
+}
+
+// Another build is another program: its times are its own.
+std::string build_mark() {
+  struct stat info {};
+  if (::stat("/proc/self/exe", &info) != 0) return {};
+  return fmt::format("{} {}", info.st_size, info.st_mtime);
+}
+
+// Everything that a measured plan depends on.
+std::string key_of(const Context& context, const RunConfig& config,
+                   const std::vector<PlanEntry>& shapes) {
+  RecipeConfig recipe = config.recipe;
+  std::string text = fmt::format(
+      "{}\n{}\n{}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(), cpu_name(),
+      context.kernels().describe(), context.device().num_threads, config.micro_batch_tokens(),
+      config.accumulation(), config.train.steps, write_toml(recipe));
+  for (const PlanEntry& entry : shapes)
+    text += fmt::format("{} {} {} {}\n", entry.phase, entry.outputs, entry.inputs, entry.layers);
+  return hash_text(hash_bytes(text.data(), text.size()));
+}
+
+// Empty where nothing is kept.
+fs::path cached_plan(const std::string& key) {
+  const fs::path folder = cache_folder();
+  return folder.empty() ? fs::path() : folder / "plans" / (key + ".toml");
+}
+
+bool fits(const Plan& plan, const std::vector<PlanEntry>& shapes) {
+  for (const PlanEntry& shape : shapes)
+    if (plan.find(shape.phase, shape.outputs, shape.inputs) == nullptr) return false;
+  return plan.layer.size() == shapes.size();
+}
+
+// A plan that cannot be kept or read is measured again next time: nothing is lost but seconds.
+std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntry>& shapes) {
+  std::error_code error;
+  if (path.empty() || !fs::exists(path, error)) return std::nullopt;
+  try {
+    Plan plan = read_plan(path.string());
+    if (fits(plan, shapes)) return plan;
+  } catch (const Error& problem) {
+    log_warning(fmt::format("{}; measuring again", problem.what()));
+  }
+  return std::nullopt;
+}
+
+void keep_plan(const fs::path& path, const Plan& plan) {
+  if (path.empty()) return;
+  try {
+    create_directories(path.parent_path().string());
+    write_plan(path.string(), plan);
+  } catch (const Error& problem) {
+    log_warning(fmt::format("the plan is not kept for later runs: {}", problem.what()));
+  }
+}
+
+}  // namespace
+
+Plan read_plan(const std::string& path) {
+  Plan plan;
+  read(TomlDocument::parse_file(path), plan);
+  return plan;
+}
+
+void write_plan(const std::string& path, const Plan& plan) {
+  Plan copy = plan;
+  write_file(path, write_toml(copy));
+}
+
+void require_plan_fits(const Plan& plan, const RunConfig& config,
+                       const std::deque<LinearSeam>& layers, const std::string& path) {
+  for (const PlanEntry& shape : planned_shapes(config.recipe, layers))
+    require(plan.execution == "masked" ||
+                plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
+            "{} says nothing about weights of {} x {} in phase {} of recipe \"{}\": it is the plan "
+            "of another run; leave `plan` out to have it measured, or name the right file",
+            path, shape.outputs, shape.inputs, shape.phase, config.recipe.name);
+}
+
+Plan make_plan(const Context& context, const RunConfig& config,
+               const std::deque<LinearSeam>& layers,
+               const std::function<void(std::int64_t, std::int64_t)>& progress, bool fresh) {
+  if (!config.plan.empty()) {
+    Plan plan = read_plan(config.plan);
+    require_plan_fits(plan, config, layers, config.plan);
+    return plan;
+  }
+  if (config.recipe.is_dense()) return {};
+  if (config.recipe.execution != "auto") {
+    require(config.recipe.execution == "masked" || packs_matrices(context),
+            "recipe.execution = \"packed\": the {} backend has no packed products yet; use "
+            "\"masked\" or \"auto\"",
+            context.kernels().name);
+    return fixed_plan(config.recipe, layers);
+  }
+  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
+  const fs::path path = cached_plan(key_of(context, config, shapes));
+  const std::optional<Plan> kept = fresh ? std::nullopt : read_cached(path, shapes);
+  if (kept) return *kept;
+  const Plan plan = measure_plan(context, config.recipe, layers,
+                                 {.tokens = config.micro_batch_tokens(),
+                                  .accumulation = config.accumulation(),
+                                  .steps = config.train.steps,
+                                  .progress = progress});
+  keep_plan(path, plan);
+  return plan;
+}
+
+Plan make_plan(const Context& context, const RunConfig& config,
+               const std::function<void(std::int64_t, std::int64_t)>& progress, bool fresh) {
+  Builder builder(context, {.dtype = storage_type(config, context),
+                            .training = true,
+                            .max_batch = config.train.micro_batch,
+                            .max_time = config.sequence()});
+  const Decoder model(builder, config.model);
+  return make_plan(context, config, builder.linear_seams(), progress, fresh);
+}
+
+}  // namespace twill

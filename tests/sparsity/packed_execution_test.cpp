@@ -1,0 +1,131 @@
+// SPDX-License-Identifier: Apache-2.0
+// Packed execution is the same method as masked execution: the same masks and draws, numbers within
+// the roundings of another order of additions.
+#include <cmath>
+
+#include <gtest/gtest.h>
+
+#include "papers/recipe_run.h"
+#include "sparsity/plan.h"
+
+namespace twill {
+namespace {
+
+Settings with_execution(const std::string& recipe, const std::string& execution) {
+  return busy(recipe) + Settings{"recipe.execution=" + execution};
+}
+
+std::string test_name(const testing::TestParamInfo<std::string>& info) {
+  std::string name = info.param;
+  std::ranges::replace(name, '-', '_');
+  return name;
+}
+
+class PackedRecipe : public testing::TestWithParam<std::string> {};
+
+// How many products of a step run packed.
+struct PackedCounter : OpObserver {
+  void before(std::string_view op) override {
+    products += op == "times_packed";
+    gradients += op == "kept_gradient";
+  }
+  void after(std::string_view, const OpWork&) override {}
+  void gemm(const GemmArgs&) override {}
+  int products = 0, gradients = 0;
+};
+
+// Weights of one step differ by roundings: relative 2^-24 times the terms of the longest sum (32
+// tokens, 64 inputs, eight layers of sums behind one another) and what AdamW makes of it, which
+// divides by the root of v: about 1e-4. A mask that is not the same moves the loss by 1e-2 and more.
+TEST_P(PackedRecipe, FollowsMaskedExecution) {
+  TinyTrainer masked(with_execution(GetParam(), "masked"));
+  TinyTrainer packed(with_execution(GetParam(), "packed"));
+  PackedCounter counter;
+  packed.context.observer = &counter;
+  for (int step = 0; step < 24; ++step) {
+    const StepResult a = masked.trainer.step(), b = packed.trainer.step();
+    ASSERT_NEAR(a.loss, b.loss, 1e-3 * a.loss) << "step " << step;
+    ASSERT_NEAR(a.grad_norm, b.grad_norm, 1e-2 * a.grad_norm) << "step " << step;
+    ASSERT_EQ(a.topology_update, b.topology_update);
+    if (step < 6) {
+      ASSERT_EQ(masks_of(masked) == masks_of(packed), true) << "step " << step;
+    }
+  }
+  packed.context.observer = nullptr;
+  EXPECT_GT(counter.products, 24);
+  const bool keeps = packed.trainer.sparsity().recipe().phase.front().weights.is_topology();
+  EXPECT_EQ(counter.gradients > 10, keeps);
+}
+
+TEST_P(PackedRecipe, ThreadsChangeNoBit) {
+  const Settings settings = with_execution(GetParam(), "packed");
+  TinyTrainer one(settings), two(settings + Settings{"threads=2"}),
+      three(settings + Settings{"threads=3"});
+  EXPECT_EQ(one.losses(24), two.losses(24));
+  three.losses(24);
+  EXPECT_EQ(state_of(one) == state_of(two), true);
+  EXPECT_EQ(state_of(one) == state_of(three), true);
+}
+
+// What a run hands out does not depend on how it ran.
+TEST_P(PackedRecipe, MasterWeightsAreTheMasters) {
+  TinyTrainer tiny(with_execution(GetParam(), "packed"));
+  tiny.losses(4);
+  const double master = tiny.trainer.evaluate_master();
+  TinyTrainer plain(busy("dense"));
+  copy_training_state(tiny, plain);
+  EXPECT_NEAR(master, plain.trainer.evaluate(), 1e-5 * master);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, PackedRecipe,
+                         testing::Values("ste", "sr-ste", "fst", "s-ste", "static", "set", "rigl",
+                                         "mst"),
+                         test_name);
+
+// A plan that turns everything off is dense training, to the bit.
+TEST(Plan, OffIsDense) {
+  const Settings settings = with_execution("fst", "auto");
+  TinyTrainer dense(busy("dense"));
+  const RunConfig config = tiny_config(settings);
+  Plan plan;
+  plan.execution = "auto";
+  plan.layer = planned_shapes(config.recipe, dense.trainer.builder().linear_seams());
+  ASSERT_EQ(plan.layer.size(), 2U);
+  for (PlanEntry& entry : plan.layer) entry.on = false;
+  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  Trainer off(dense.context, config, corpus, plan);
+  off.begin();
+  EXPECT_EQ(off.step().loss, dense.losses(1)[0]);
+  EXPECT_EQ(off.sparsity().num_in_scope(), 2);
+  EXPECT_EQ(off.sparsity().num_off(), 2);
+  for (const double loss : dense.losses(23)) EXPECT_EQ(off.step().loss, loss);
+}
+
+// One of two layers off: the other one is projected, and only there are gradients decayed.
+TEST(Plan, OneLayerOffLeavesTheOtherOn) {
+  const RunConfig config = tiny_config(with_execution("fst", "auto"));
+  TinyTrainer like(busy("fst"));
+  Plan plan;
+  plan.execution = "auto";
+  plan.layer = planned_shapes(config.recipe, like.trainer.builder().linear_seams());
+  plan.layer[0].on = false;
+  plan.layer[1].forward_below = plan.layer[1].dgrad_below = 0.6;
+  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  Trainer half(like.context, config, corpus, plan);
+  half.begin();
+  half.step();
+  const auto& layers = half.sparsity().layers();
+  ASSERT_EQ(layers.size(), 2U);
+  EXPECT_FALSE(layers[0].seam->forward);
+  EXPECT_FALSE(layers[0].seam->packed_forward);
+  EXPECT_TRUE(layers[1].seam->forward);
+  EXPECT_TRUE(layers[1].seam->packed_forward);
+  EXPECT_TRUE(layers[1].seam->packed_dgrad);
+  // A sample is drawn only where the gradient's product gains by it.
+  EXPECT_EQ(layers[1].seam->wgrad, WgradSample::kDense);
+  EXPECT_FALSE(half.sparsity().is_scaled(*layers[0].seam->weight));
+  EXPECT_TRUE(half.sparsity().is_scaled(*layers[1].seam->weight));
+}
+
+}  // namespace
+}  // namespace twill
