@@ -12,8 +12,9 @@
 #include <fmt/format.h>
 
 #include "base/require.h"
-#include "cli/text_format.h"
-#include "cli/words.h"
+#include "cli/bench_against.h"
+#include "cli/bench_setup.h"
+#include "cli/plan_report.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
@@ -21,7 +22,6 @@
 #include "train/device_choice.h"
 #include "train/memory_use.h"
 #include "train/trainer.h"
-#include "train/training_run.h"
 
 namespace twill::cli {
 namespace {
@@ -100,38 +100,51 @@ StepBench measure(Context& context, Trainer& trainer, const BenchCommand& comman
   return bench;
 }
 
-std::string describe(const RunConfig& config, const Context& context) {
-  const KernelTable& kernels = context.kernels();
-  const std::string model =
-      fmt::format("{}: {} parameters, {} x {} tokens", config.model.name,
-                  format_count(static_cast<double>(num_parameters(config.model))),
-                  config.train.micro_batch, config.sequence());
-  if (kernels.find_device == nullptr)
-    return fmt::format("{}, {} threads, {}", model, context.device().num_threads, kernels.name);
-  Device device;
-  return fmt::format("{}, {}, {}", model, name_of(storage_type(config, context)),
-                     kernels.find_device(context.device().index, device).text);
+// What the steps are timed with: the recipe as it begins, or as it is at `at`.
+struct TimedRun {
+  RunConfig config;
+  Plan plan;
+};
+
+TimedRun timed_run(const Context& context, RunConfig config, const BenchCommand& command) {
+  const RunConfig whole = config;
+  config.recipe.health.every = 0;  // samples are no part of a step
+  const bool takes_moment = command.against_dense || command.at >= 0.0;
+  if (!takes_moment) return {std::move(config), planned(context, whole)};
+  const PhaseAlone alone = phase_alone(config.recipe, config.length(), std::max(command.at, 0.0));
+  config.recipe = alone.recipe;
+  require(!command.against_dense || !config.recipe.is_dense(),
+          "bench step --against-dense: recipe {} is dense {}; name another, as recipe=fst, or "
+          "another moment of it with --at",
+          config.recipe.name, command.at > 0.0 ? "then" : "at its beginning");
+  // The plan is the whole run's: that is what others have measured.
+  return {std::move(config), plan_of_phase(planned(context, whole), alone.phase)};
+}
+
+int bench_against_dense(const BenchCommand& command, const Context& context, const TimedRun& run,
+                        const Corpus& corpus) {
+  const AgainstDense result =
+      measure_against_dense(context, run.config, corpus, run.plan,
+                            {.rounds = command.rounds, .most_block_steps = command.steps});
+  fmt::print("{}", report_of(result));
+  if (!command.json.empty()) write_file(command.json, to_json(json_of(result)));
+  return kDone;
 }
 
 }  // namespace
 
 int bench_step(const BenchCommand& command) {
-  Words words = split_words(command.words);
-  // Without a model of the caller's choice: the one our own bar is set for.
-  const bool own_model = std::ranges::any_of(
-      words.overrides, [](const std::string& word) { return word.starts_with("model"); });
-  if (words.config_file.empty() && !own_model)
-    words.overrides.insert(words.overrides.begin(), "model=small");
-  RunConfig config = read_run_config(words.config_file, words.overrides);
-  config.recipe.health.every = 0;  // samples are no part of a step
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(data_tokenizer(config.data));
-  config = resolved(config, tokenizer->vocab_size());
+  const RunConfig config = measured_config(command.words, /*own_model=*/false);
   const Corpus corpus =
-      load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
-                  static_cast<int>(config.threads));
+      load_corpus(config.data, *open_tokenizer(data_tokenizer(config.data)),
+                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
   Context context = open_context(config);
-  Trainer trainer(context, config, corpus);
-  fmt::print("{}\n\n", describe(config, context));
+  const TimedRun run = timed_run(context, config, command);
+  fmt::print("{}\n", describe_run(config, context));
+  if (command.against_dense) return bench_against_dense(command, context, run, corpus);
+  Trainer trainer(context, run.config, corpus, run.plan);
+  if (!config.recipe.is_dense()) fmt::print("{}", plan_lines(run.plan));
+  fmt::print("\n");
   StepBench bench = measure(context, trainer, command);
   bench.tokens = config.accumulation() * config.micro_batch_tokens();
   print_report(bench);

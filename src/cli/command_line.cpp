@@ -21,6 +21,7 @@ struct CommandLine {
   SampleCommand sample;
   EvalCommand eval;
   ConfigCommand config;
+  PlanCommand plan;
   BenchCommand bench;
   TokenizerTrainCommand tokenizer_train;
   TokenizerCodeCommand tokenizer_encode;
@@ -87,21 +88,53 @@ void describe_training(CommandLine& line) {
   add_words(*config, line.config.words);
   config->set_help_flag();
   config->add_flag("-h,--help", line.config_help, "explain every key");
+}
 
-  CLI::App* bench =
-      add_command(line.app, "bench",
-                  "where the time goes: step [CONFIG.toml] [key=value ...], or tokenizer TEXT");
-  bench->add_option("what", line.bench.what, "step or tokenizer")->required();
-  add_words(*bench, line.bench.words);
-  bench->add_option("--tokenizer", line.bench.tokenizer, "\"byte\", a folder or a file");
-  add_threads(*bench, line.bench.threads);
-  bench->add_option("--steps", line.bench.steps, "steps to time, or passes over the text")
+void describe_measuring(CommandLine& line) {
+  CLI::App* plan = add_command(line.app, "plan",
+                               "what sparse layers cost and gain here: [CONFIG.toml] "
+                               "[key=value ...]");
+  add_words(*plan, line.plan.words);
+  plan->add_option("--json", line.plan.json, "also write the plan to this file");
+  plan->add_flag("--fresh", line.plan.fresh, "measure again what an earlier run has measured");
+
+  CLI::App* bench = add_command(line.app, "bench",
+                                "where the time goes: step, ffn [CONFIG.toml] [key=value ...], "
+                                "gemm, or tokenizer TEXT");
+  BenchCommand& command = line.bench;
+  bench->add_option("what", command.what, "step, ffn, gemm or tokenizer")->required();
+  add_words(*bench, command.words);
+  bench->add_option("--json", command.json, "also write the result to this file");
+  add_threads(*bench, command.threads);
+  bench->add_option("--steps", command.steps, "steps to time, or passes over the text")
       ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
       ->capture_default_str();
-  bench->add_flag("--turns", line.bench.turns,
+  bench->add_flag("--turns", command.turns,
                   "step: time --steps of them for every line of standard input, to take turns with "
                   "another program (bench/peers/compare_steps.py)");
-  bench->add_option("--json", line.bench.json, "also write the result to this file");
+  bench->add_flag("--against-dense", command.against_dense,
+                  "step: in turns of up to --steps with a dense trainer, and their ratio");
+  bench->add_option("--rounds", command.rounds, "step --against-dense: turns of each; 0: 30, GPU 7")
+      ->check(at_least(0))
+      ->capture_default_str();
+  bench->add_option("--at", command.at, "step, ffn: the recipe as it is at this fraction of a run")
+      ->check(CLI::Range(0.0, 1.0));
+  bench->add_option("--shapes", command.shapes, "gemm: weights as 2048x512,512x2048")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  bench->add_option("--tokens", command.tokens, "gemm: rows of the other operand, with commas")
+      ->delimiter(',')
+      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
+      ->allow_extra_args(false);
+  bench
+      ->add_option("--patterns", command.patterns,
+                   "gemm: among 2:4-transposable, 2:4, V:2:8 and shares of zeros as 90%")
+      ->delimiter(',')
+      ->allow_extra_args(false);
+  bench->add_option("--seconds", command.seconds, "gemm, ffn: for each comparison")
+      ->check(CLI::Range(0.0, 3600.0))
+      ->capture_default_str();
+  bench->add_option("--tokenizer", command.tokenizer, "tokenizer: \"byte\", a folder or a file");
 }
 
 void describe_use(CommandLine& line) {
@@ -278,6 +311,7 @@ void describe(CommandLine& line) {
   line.app.require_subcommand(0, 1);
   line.app.footer(kFooter);
   describe_training(line);
+  describe_measuring(line);
   describe_use(line);
   describe_text(line);
   describe_data(line);
@@ -319,6 +353,7 @@ int dispatch(CommandLine& line) {
   if (name == "train") return run_train(line.train);
   if (name == "sample") return run_sample(line.sample);
   if (name == "eval") return run_eval(line.eval);
+  if (name == "plan") return run_plan(line.plan);
   if (name == "bench") return run_bench(line.bench);
   if (name == "info") return run_info();
   if (name == "config") return run_config_command(line);

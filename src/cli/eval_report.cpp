@@ -14,11 +14,6 @@
 namespace twill::cli {
 namespace {
 
-// JSON has no NaN.
-JsonValue number_or_null(double value) {
-  return std::isfinite(value) ? JsonValue(value) : JsonValue();
-}
-
 std::string row(const std::string& what, std::int64_t count, const std::string& metric,
                 const std::string& value, const std::string& error) {
   return fmt::format("{:<24} {:>9}  {:<14} {:>10}{}\n", what, count, metric, value, error);
@@ -51,17 +46,16 @@ JsonValue text_json(const NamedTextLoss& text) {
   return JsonObject{{"file", text.file},
                     {"tokens", text.loss.tokens},
                     {"bytes", text.loss.bytes},
-                    {"loss", number_or_null(text.loss.loss)},
-                    {"perplexity", number_or_null(text.loss.perplexity)},
-                    {"bits_per_byte", number_or_null(text.loss.bits_per_byte)}};
+                    {"loss", text.loss.loss},
+                    {"perplexity", text.loss.perplexity},
+                    {"bits_per_byte", text.loss.bits_per_byte}};
 }
 
 JsonValue task_json(const TaskResult& task) {
   JsonObject metrics;
   for (const Metric& metric : task.metrics)
-    metrics.emplace_back(metric.name,
-                         JsonObject{{"value", number_or_null(metric.value)},
-                                    {"standard_error", number_or_null(metric.standard_error)}});
+    metrics.emplace_back(metric.name, JsonObject{{"value", metric.value},
+                                                 {"standard_error", metric.standard_error}});
   return JsonObject{{"task", task.task},
                     {"file", task.file},
                     {"examples", static_cast<std::int64_t>(task.examples.size())},

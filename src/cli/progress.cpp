@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include "cli/plan_report.h"
 #include "cli/terminal.h"
 #include "cli/text_format.h"
 #include "train/run_folder.h"
@@ -15,7 +16,18 @@ ProgressView::~ProgressView() {
   if (moving_) print("\n");
 }
 
+void ProgressView::on_planning(std::int64_t done, std::int64_t all) {
+  planning_.show("measuring how each layer runs best", done, all);
+}
+
+void ProgressView::on_plan(const Plan& plan) {
+  packs_ = std::ranges::any_of(
+      plan.layer, [](const PlanEntry& entry) { return state_of(entry) == LayerState::kPacked; });
+  print(plan_lines(plan) + "\n");
+}
+
 void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
+  planning_.clear();
   folder_ = facts.folder;
   steps_ = config.train.steps;
   log_every_ = config.log.every;
@@ -125,12 +137,15 @@ void ProgressView::on_phase(std::int64_t step, const std::string& what) {
 }
 
 void ProgressView::on_flops(const Flops& flops) {
+  const char* zeros = packs_ ? "packed products leave zeros out, the others multiply them"
+                             : "masked execution multiplies the zeros too";
+  // Where the plan has turned every layer off there are no zeros.
+  const std::string note = flops.ratio() < 1.0 ? fmt::format(": {}", zeros) : std::string();
   print_line(
       fmt::format("\nFLOPs of the recipe: {:.3f} of dense ({:.2f} x fewer); without the head "
-                  "{:.3f} ({:.2f} x). "
-                  "Counted, not timed: masked execution multiplies the zeros too.",
+                  "{:.3f} ({:.2f} x). Counted, not timed{}.",
                   flops.ratio(), 1.0 / flops.ratio(), flops.ratio_without_head(),
-                  1.0 / flops.ratio_without_head()));
+                  1.0 / flops.ratio_without_head(), note));
 }
 
 void ProgressView::on_checkpoint(const std::string& path) {

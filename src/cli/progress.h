@@ -7,19 +7,22 @@
 #include <string_view>
 #include <vector>
 
+#include "cli/moving_line.h"
 #include "train/training_run.h"
 
 namespace twill::cli {
 
 class ProgressView : public TrainingListener {
  public:
-  explicit ProgressView(bool terminal) : terminal_(terminal) {}
+  explicit ProgressView(bool terminal) : terminal_(terminal), planning_(terminal) {}
   // An error message that follows starts on a line of its own.
   ~ProgressView() override;
   ProgressView(const ProgressView&) = delete;
   ProgressView& operator=(const ProgressView&) = delete;
 
+  void on_planning(std::int64_t done, std::int64_t all) override;
   void on_begin(const RunConfig& config, const RunFacts& facts) override;
+  void on_plan(const Plan& plan) override;
   void on_step(const StepResult& result, const StepShares& shares) override;
   void on_evaluation(std::int64_t step, double validation_loss) override;
   void on_sparse_evaluation(double master, double as_trained) override;
@@ -39,7 +42,9 @@ class ProgressView : public TrainingListener {
   void print_line(const std::string& line);
 
   bool terminal_;
+  MovingLine planning_;
   bool moving_ = false;
+  bool packs_ = false;  // the plan has packed products
   std::string folder_;
   std::string checkpoint_;
   std::string resumed_;

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
+#include "cli/first_run.h"
 #include "cli/interrupt.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
@@ -8,13 +9,18 @@
 
 namespace twill::cli {
 int run_train(const TrainCommand& command) {
-  const Words words = split_words(command.words);
+  Words words = split_words(command.words);
+  // Without a word: a recipe that gains here, and what it gained.
+  const bool is_first = command.words.empty() && command.resume.empty();
+  if (is_first) words.overrides = first_run_overrides();
   const Interrupt interrupt;
   ProgressView view(on_moving_terminal());
   const Outcome outcome = run_training(
       {.config_file = words.config_file, .overrides = words.overrides, .resume = command.resume},
       view, interrupt.requested());
-  return outcome == Outcome::kDone ? kDone : kInterrupted;
+  if (outcome != Outcome::kDone) return kInterrupted;
+  if (!words.overrides.empty() && is_first) show_gain(words.overrides);
+  return kDone;
 }
 
 }  // namespace twill::cli

@@ -36,10 +36,6 @@ class Command : public testing::Test {
   TempDir dir_;
 };
 
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\ngot: " << text;
-}
-
 TEST_F(Command, TrainsEvaluatesAndSamples) {
   const ProcessResult trained = twill(train({"log.sample_tokens=20"}));
   ASSERT_EQ(trained.exit_code, 0) << trained.err;

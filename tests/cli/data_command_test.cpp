@@ -42,10 +42,6 @@ class DataCommand : public testing::Test {
   TempDir dir_;
 };
 
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\ngot: " << text;
-}
-
 TEST_F(DataCommand, PrepareInspectTrainEvalResume) {
   dir_.write("t.txt.xz", xz_of(documents()));
   const std::vector<std::string> words{"data",  "prepare", "t.txt.xz",     "--tokenizer", "byte",

@@ -43,6 +43,9 @@ class Process {
   bool ended_ = false;
 };
 
+// What it wrote has this part.
+void expect_contains(const std::string& text, const std::string& part);
+
 ProcessResult run_twill(const std::vector<std::string>& arguments, const ProcessOptions& options);
 
 }  // namespace twill

@@ -30,10 +30,6 @@ class SparsityCommand : public testing::Test {
   TempDir dir_;
 };
 
-void expect_contains(const std::string& text, const std::string& part) {
-  EXPECT_NE(text.find(part), std::string::npos) << "expected: " << part << "\ngot: " << text;
-}
-
 TEST_F(SparsityCommand, RecipesListsAll) {
   const ProcessResult result = twill({"recipes"});
   ASSERT_EQ(result.exit_code, 0) << result.err;

@@ -1,0 +1,82 @@
+// SPDX-License-Identifier: Apache-2.0
+// twill plan: what the layers of a recipe cost dense and packed here, and what a run would make of
+// it.
+#include <algorithm>
+#include <chrono>
+
+#include <fmt/format.h>
+
+#include "base/require.h"
+#include "cli/bench_setup.h"
+#include "cli/commands.h"
+#include "cli/moving_line.h"
+#include "cli/paired_ratio.h"
+#include "cli/plan_report.h"
+#include "cli/text_format.h"
+#include "data/tokenizer.h"
+#include "io/atomic_file.h"
+#include "train/device_choice.h"
+#include "train/trainer.h"
+
+namespace twill::cli {
+namespace {
+
+// A step has the work of an update besides its micro-batches: with four of them it is spread thinly
+// enough, and 64 would only take longer.
+constexpr std::int64_t kMostMicroBatches = 4;
+constexpr std::int64_t kFewestDenseSteps = 3, kMostDenseSteps = 10;
+constexpr double kDenseStepSeconds = 2.0;
+
+// Per micro-batch, the median of a few dense steps on the built-in text: which text changes nothing.
+double dense_step_seconds(const Context& context, RunConfig config) {
+  config.recipe = RecipeConfig();
+  config.recipe.health.every = 0;
+  config.plan.clear();
+  config.data = DataConfig();
+  config.data.tokenizer = "byte";
+  config.eval.windows = 1;
+  const std::int64_t micro_batches = std::min(config.accumulation(), kMostMicroBatches);
+  config.train.batch_tokens = micro_batches * config.micro_batch_tokens();
+  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  Trainer trainer(context, config, corpus, Plan());
+  trainer.begin();
+  MovingLine line;
+  line.show("timing dense steps");
+  trainer.step();  // warms caches and page tables
+  std::vector<double> seconds;
+  double spent = 0.0;
+  for (std::int64_t step = 0;
+       step < kFewestDenseSteps || (step < kMostDenseSteps && spent < kDenseStepSeconds); ++step) {
+    seconds.push_back(trainer.step().seconds);
+    spent += seconds.back();
+  }
+  return median_of(seconds) / static_cast<double>(micro_batches);
+}
+
+}  // namespace
+
+int run_plan(const PlanCommand& command) {
+  RunConfig config = measured_config(command.words, /*own_model=*/true);
+  require(!config.recipe.is_dense(),
+          "recipe {} is dense: there is nothing to plan; name one of `{} recipes`, as recipe=fst",
+          config.recipe.name, command_name());
+  const Context context = open_context(config);
+  const std::string execution = config.recipe.execution;
+  if (config.plan.empty()) config.recipe.execution = "auto";
+  PlanReport report = plan_report(config, planned(context, config, command.fresh));
+  const bool measured = std::ranges::any_of(report.plan.layer, is_measured);
+  if (measured) report.dense_step_seconds = dense_step_seconds(context, config);
+  fmt::print("{}\nrecipe {}: {}\n\n{}", describe_run(config, context), config.recipe.name,
+             config.recipe.summary, plan_table(report));
+  if (!measured)
+    fmt::print("\nnothing was measured: {}\n", config.plan.empty()
+                                                   ? "no part of this recipe can run packed here"
+                                                   : "the plan comes from " + config.plan);
+  if (execution != "auto" && config.plan.empty())
+    fmt::print("\nthis config has recipe.execution = \"{}\": a run would not follow the table\n",
+               execution);
+  if (!command.json.empty()) write_file(command.json, to_json(json_of(report)));
+  return kDone;
+}
+
+}  // namespace twill::cli

@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+// twill plan, bench gemm, bench ffn and bench step --against-dense, from outside, on tiny shapes.
+#include <algorithm>
+#include <regex>
+
+#include <gtest/gtest.h>
+#include <nlohmann/json.hpp>
+
+#include "cli/process.h"
+#include "io/temp_dir.h"
+
+namespace twill {
+namespace {
+
+class SparseBench : public testing::Test {
+ protected:
+  ProcessResult twill(std::vector<std::string> words) const {
+    return run_twill(words, {.folder = dir_.path()});
+  }
+  // A model of two blocks of width 32, two windows of 32 tokens.
+  ProcessResult on_tiny_model(std::vector<std::string> words) const {
+    words.insert(words.end(), {"device=cpu", "model.layers=2", "model.width=32", "model.heads=2",
+                               "model.context=32", "train.micro_batch=2"});
+    return twill(words);
+  }
+  nlohmann::json json(const std::string& name) const {
+    return nlohmann::json::parse(content_of(dir_ / name));
+  }
+  void expect_error(const std::vector<std::string>& words, const std::string& part) const {
+    const ProcessResult result = twill(words);
+    EXPECT_EQ(result.exit_code, 2) << result.out;
+    EXPECT_EQ(std::ranges::count(result.err, '\n'), 1) << result.err;
+    EXPECT_NE(result.err.find(part), std::string::npos)
+        << "expected: " << part << "\ngot: " << result.err;
+  }
+
+  TempDir dir_;
+};
+
+void expect_match(const std::string& text, const std::string& pattern) {
+  EXPECT_TRUE(std::regex_search(text, std::regex(pattern))) << pattern << "\n" << text;
+}
+
+TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
+  const ProcessResult plan = on_tiny_model({"plan", "recipe=fst", "--json", "plan.json"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  expect_match(plan.out, "phase 0, 83.3% of the steps: 2:4-transposable weights");
+  expect_match(plan.out, "\n +2  128 x 32 +0.500 +[\\d.]+ +[\\d.]+ +[\\d.]+ ");
+  expect_match(plan.out, "\\d of 4 layers sparse");
+  expect_match(plan.out, "expected gain of their products [\\d.]+, of a step [\\d.]+\n");
+  expect_match(plan.out, "phase 1, 16.7% of the steps: dense\n");
+  expect_match(plan.out, "whole run +[\\d.]+ x +expected");
+  const nlohmann::json report = json("plan.json");
+  EXPECT_EQ(report.at("tokens"), 64);
+  ASSERT_EQ(report.at("layer").size(), 2u);
+  for (const nlohmann::json& layer : report.at("layer")) {
+    EXPECT_EQ(layer.at("layers"), 2);
+    EXPECT_GT(layer.at("dense").at("forward_ms"), 0.0);
+    EXPECT_GT(layer.at("packed").at("forward_ms"), 0.0);
+    EXPECT_GT(layer.at("upkeep_ms"), 0.0);
+    EXPECT_TRUE(layer.contains("pays_from_tokens"));
+  }
+  EXPECT_GT(report.at("dense_step_ms"), 0.0);
+  EXPECT_GT(report.at("expected_run_gain"), 0.0);
+}
+
+TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {
+  const ProcessResult masked =
+      on_tiny_model({"plan", "recipe=static", "recipe.execution=masked", "--fresh"});
+  ASSERT_EQ(masked.exit_code, 0) << masked.err;
+  expect_match(masked.out, "recipe.execution = \"masked\": a run would not follow the table");
+  expect_match(masked.out, "topology of density 0.2, never moved");
+  expect_error({"plan"}, "recipe dense is dense: there is nothing to plan");
+  expect_error({"plan", "recipe=fst", "plan=none.toml"}, "none.toml");
+  expect_error({"plan", "--frash"}, "--fresh");
+}
+
+TEST_F(SparseBench, GemmComparesPackedWithDense) {
+  const ProcessResult bench =
+      twill({"bench", "gemm", "device=cpu", "--threads", "1", "--shapes", "64x32", "--tokens", "48",
+             "--patterns", "2:4-transposable,2:4,V:2:8,90%", "--seconds", "0", "--json", "g.json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "\nweight 64 x 32, 48 tokens\ndense +own, ms +library, ms +GFLOP/s\n");
+  expect_match(bench.out, "\nforward  2:4-transposable +0.500 ");
+  expect_match(bench.out, "\ndgrad    V:2:8 +0.250 ");
+  expect_match(bench.out, "\nwgrad    90% ");
+  const nlohmann::json report = json("g.json");
+  const nlohmann::json& product = report.at("products").at(0);
+  EXPECT_EQ(product.at("dense").size(), 3u);
+  ASSERT_EQ(product.at("packed").size(), 9u) << "two for each pattern, and a gradient of kept ones";
+  for (const nlohmann::json& row : product.at("packed")) {
+    EXPECT_GT(row.at("packed_ms"), 0.0);
+    EXPECT_EQ(row.at("gain").at("pairs"), 7);
+    EXPECT_LE(row.at("gain").at("low"), row.at("gain").at("median"));
+    EXPECT_LE(row.at("gain").at("median"), row.at("gain").at("high"));
+    EXPECT_EQ(row.at("search_ms").is_null(), row.at("pattern") == "90%");
+  }
+  EXPECT_DOUBLE_EQ(product.at("dense").at(0).at("flops"), 2.0 * 48 * 64 * 32);
+}
+
+TEST_F(SparseBench, GemmSaysWhatIsWrong) {
+  const std::vector<std::string> gemm{"bench", "gemm", "device=cpu"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), gemm.begin(), gemm.end());
+    return more;
+  };
+  expect_error(with({"--shapes", "64"}), "'64' is not OUTPUTSxINPUTS");
+  expect_error(with({"--shapes", "64x0"}), "'64x0' is not OUTPUTSxINPUTS");
+  expect_error(with({"--patterns", "3:4"}), "unknown pattern '3:4'; expected 2:4-transposable");
+  expect_error(with({"--patterns", "100%"}), "unknown pattern '100%'");
+  expect_error(with({"--patterns", "2:4", "--shapes", "64x30"}),
+               "pattern 2:4 needs inputs in multiples of 4, got 64x30");
+  expect_error(with({"--patterns", "2:4-transposable", "--shapes", "62x32"}),
+               "needs outputs and inputs in multiples of 4, got 62x32");
+  expect_error(with({"--tokens", "0"}), "--tokens");
+}
+
+TEST_F(SparseBench, FfnItemisesTheOverheads) {
+  const ProcessResult bench =
+      on_tiny_model({"bench", "ffn", "recipe=fst", "--seconds", "0", "--json", "f.json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "FFN 32 -> 128 -> 32, gelu-tanh, 64 tokens");
+  expect_match(bench.out, "ms per step +dense +masked +packed +planned\n");
+  expect_match(bench.out, "\nmask search +- +[\\d.]+ +[\\d.]+ ");
+  expect_match(bench.out, "\npacking +- +- +[\\d.]+ ");
+  expect_match(bench.out, "\nMVUE +- +[\\d.]+ +[\\d.]+ ");
+  expect_match(bench.out, "\ndecay +- +[\\d.]+ +[\\d.]+ ");
+  expect_match(bench.out, "new masks every 40 steps");
+  const nlohmann::json report = json("f.json");
+  ASSERT_EQ(report.at("variants").size(), 4u);
+  EXPECT_DOUBLE_EQ(report.at("variants").at(0).at("gain"), 1.0);
+  EXPECT_EQ(report.at("variants").at(2).at("ordinary_gain").at("pairs"), 7);
+}
+
+TEST_F(SparseBench, FfnTakesTheMomentOfTheRecipe) {
+  const ProcessResult bench =
+      on_tiny_model({"bench", "ffn", "recipe=mst", "--at", "0.5", "--seconds", "0"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "recipe mst, phase 1: topology of density 0.1");
+  expect_match(bench.out, "an update of the topology every 13 steps");
+  expect_error({"bench", "ffn", "device=cpu"}, "bench ffn: recipe dense is dense there");
+  expect_error({"bench", "ffn", "recipe=fst", "--at", "0.95", "device=cpu"}, "dense there");
+  expect_error({"bench", "ffn", "recipe=fst", "--at", "2"}, "--at");
+}
+
+TEST_F(SparseBench, StepTakesTurnsWithADenseTrainer) {
+  const ProcessResult bench = on_tiny_model({"bench", "step", "recipe=fst", "--against-dense",
+                                             "--steps", "2", "--rounds", "6", "--json", "s.json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "recipe fst: 2:4-transposable weights.*; \\d of 4 layers sparse");
+  expect_match(bench.out, "dense step +[\\d.]+ +\\d+ +median of 6 turns of 2 steps\n");
+  expect_match(bench.out, "gain +[\\d.]+ +95 % interval [\\d.]+ to [\\d.]+\n");
+  expect_match(bench.out, "rare work +[\\d.]+ +more for new masks, every 40 steps\n");
+  const nlohmann::json report = json("s.json");
+  EXPECT_EQ(report.at("gain").at("pairs"), 6);
+  EXPECT_GT(report.at("gain_with_rare_work"), 0.0);
+  expect_error({"bench", "step", "device=cpu", "--against-dense"}, "recipe dense is dense");
+  expect_error({"bench", "step", "device=cpu", "recipe=fst", "--against-dense", "--at", "0.9"},
+               "recipe fst is dense then");
+}
+
+TEST_F(SparseBench, StepTakesTheMomentOfTheRecipe) {
+  const ProcessResult bench = on_tiny_model(
+      {"bench", "step", "recipe=mst", "--at", "0.5", "recipe.execution=packed", "--steps", "2"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "plan     phase 0: 9 of 9 layers sparse\n");
+  expect_match(bench.out, "\ntimes_packed +\\d+ ");
+  expect_match(bench.out, "\nkept_gradient +\\d+ ");
+}
+
+TEST_F(SparseBench, TrainTellsItsPlan) {
+  const std::vector<std::string> words{
+      "train",      "recipe=static",       "train.steps=3",          "eval.windows=2",
+      "run.name=p", "log.sample_tokens=0", "schedule.warmup_steps=1"};
+  std::vector<std::string> packed = words;
+  packed.emplace_back("recipe.execution=packed");
+  const ProcessResult run = on_tiny_model(packed);
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_match(run.out, "\nplan     phase 0: 9 of 9 layers sparse\n");
+  expect_match(run.out, "2 of 128 x 32: packed forward, dgrad, wgrad\n");
+  expect_match(run.out, "packed products leave zeros out, the others multiply them");
+  std::vector<std::string> masked = words;
+  std::ranges::replace(masked, std::string("run.name=p"), std::string("run.name=m"));
+  masked.emplace_back("recipe.execution=masked");
+  const ProcessResult judge = on_tiny_model(masked);
+  ASSERT_EQ(judge.exit_code, 0) << judge.err;
+  expect_match(judge.out, "\nplan     masked: products multiply the zeros too\n");
+  expect_match(judge.out, "masked execution multiplies the zeros too");
+}
+
+}  // namespace
+}  // namespace twill
