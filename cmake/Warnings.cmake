@@ -12,6 +12,11 @@ if(CMAKE_CXX_COMPILER_ID STREQUAL "GNU" AND CMAKE_CXX_COMPILER_VERSION VERSION_L
     list(APPEND TWILL_CXX_WARNINGS -Wno-stringop-overflow -Wno-stringop-overread -Wno-array-bounds)
   endif()
 endif()
+# In a batch no source is the main file, outside of which GCC takes classes with members of an
+# anonymous namespace for those of a header.
+if(TWILL_UNITY AND CMAKE_CXX_COMPILER_ID STREQUAL "GNU")
+  list(APPEND TWILL_CXX_WARNINGS -Wno-subobject-linkage)
+endif()
 if(TWILL_WERROR)
   list(APPEND TWILL_CXX_WARNINGS -Werror)
 endif()

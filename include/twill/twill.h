@@ -30,7 +30,9 @@ struct StepReport {
 // handlers of its own: see docs/decisions/002-signals.md.
 class Session {
  public:
-  // Throws twill::Error when a setting is wrong; the message says what to do.
+  // Throws twill::Error when a setting is wrong; the message says what to do. A sparse recipe is timed
+  // first and the result kept in ~/.cache/twill (docs/plan.md); recipe.execution=packed or masked
+  // measures nothing, and makes results independent of it.
   explicit Session(const std::vector<std::string>& settings);
   ~Session();
   Session(Session&&) noexcept;

@@ -107,8 +107,8 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   if (result.rare.every > 0) {
     std::vector<double> more;
     for (int i = 0; i < kRareRepeats; ++i) {
-      const double usual = 2.0 * mean_of(2, [&] { return steps.ordinary(); });
-      more.push_back(steps.rare_and_next() - usual);
+      const double two_steps = 2.0 * mean_of(2, [&] { return steps.ordinary(); });
+      more.push_back(steps.rare_and_next() - two_steps);
     }
     result.rare_seconds = std::max(0.0, median_of(more));
   }
@@ -125,8 +125,10 @@ std::string report_of(const AgainstDense& result) {
                       result.block_steps);
   text += fmt::format("{:<14}{:>10.2f}{:>12.0f}\n", "recipe's step", 1e3 * result.recipe_seconds,
                       rate(result.recipe_seconds));
-  text += fmt::format("{:<14}{:>10.3f}{:>12}   95 % interval {:.3f} to {:.3f}\n", "gain",
-                      result.gain.median, "", result.gain.low, result.gain.high);
+  // Fewer pairs have no such interval (paired_ratio.h).
+  const char* interval = result.gain.pairs > 5 ? "95 % interval" : "smallest to largest,";
+  text += fmt::format("{:<14}{:>10.3f}{:>12}   {} {:.3f} to {:.3f}\n", "gain", result.gain.median,
+                      "", interval, result.gain.low, result.gain.high);
   if (result.rare.every <= 0) return text;
   text += fmt::format("{:<14}{:>10.2f}{:>12}   more for {}, every {} steps\n", "rare work",
                       1e3 * result.rare_seconds, "", result.rare.what, result.rare.every);

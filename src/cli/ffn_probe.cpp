@@ -73,7 +73,7 @@ Plan plan_of(const RunConfig& config, FfnExecution execution, Builder& builder) 
   if (recipe.is_dense()) return {};
   if (execution != FfnExecution::kPlanned) return fixed_plan(recipe, builder.linear_seams());
   return measure_plan(builder.context(), recipe, builder.linear_seams(),
-                      {.tokens = config.micro_batch_tokens()});
+                      {.tokens = config.micro_batch_tokens(), .steps = config.train.steps});
 }
 
 Builder::Options options_of(const Context& context, const RunConfig& config,

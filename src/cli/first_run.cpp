@@ -11,6 +11,7 @@
 #include "cli/plan_summary.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
+#include "ops/packed_matrix.h"
 #include "train/device_choice.h"
 
 namespace twill::cli {
@@ -36,6 +37,10 @@ std::vector<std::string> first_run_overrides() {
   const RunConfig config = measured_config({kRecipe}, /*own_model=*/true);
   const Context context = open_context(config);
   const double gain = expected_gain(planned(context, config));
+  if (!packs_matrices(context)) {
+    fmt::print("there are no sparse products for {} yet: training dense\n", context.kernels().name);
+    return {};
+  }
   if (gain < kLeastGain) {
     fmt::print("no sparse recipe gains on this machine at this size: training dense\n");
     return {};

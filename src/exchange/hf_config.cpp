@@ -30,9 +30,9 @@ constexpr std::array<ActivationName, 5> kLlamaActivations{{{"silu", "swiglu"},
                                                            {"gelu_new", "geglu-tanh"}}};
 
 // Limits as those of model_config.cpp: a config read here is one that could have been written.
-constexpr Range<std::int64_t> kLayers{1, 1000}, kWidth{1, 1 << 16}, kHeads{1, 4096},
-    kContext{1, 1 << 24}, kVocab{1, 1 << 22}, kFfn{1, 1 << 20};
-constexpr Range<double> kEps{0.0, 1.0}, kTheta{1.0, 1e12};
+constexpr Range<std::int64_t> kLayerLimits{1, 1000}, kWidthLimits{1, 1 << 16}, kHeadLimits{1, 4096},
+    kContextLimits{1, 1 << 24}, kVocabLimits{1, 1 << 22}, kFfnLimits{1, 1 << 20};
+constexpr Range<double> kEpsLimits{0.0, 1.0}, kThetaLimits{1.0, 1e12};
 
 std::string our_activation(std::span<const ActivationName> names, std::string_view key,
                            const std::string& theirs) {
@@ -50,22 +50,22 @@ ModelConfig read_gpt2(const HfObject& json) {
   json.require_boolean("add_cross_attention", false);
   ModelConfig config;
   config.family = "gpt";
-  config.width = json.integer("n_embd", kWidth);
-  config.layers = json.integer("n_layer", kLayers);
-  config.heads = json.integer("n_head", kHeads);
-  config.context = json.integer("n_positions", kContext);
-  config.vocab = json.integer("vocab_size", kVocab);
-  config.ffn.width = json.integer_or("n_inner", kFfn, 4 * config.width);
+  config.width = json.integer("n_embd", kWidthLimits);
+  config.layers = json.integer("n_layer", kLayerLimits);
+  config.heads = json.integer("n_head", kHeadLimits);
+  config.context = json.integer("n_positions", kContextLimits);
+  config.vocab = json.integer("vocab_size", kVocabLimits);
+  config.ffn.width = json.integer_or("n_inner", kFfnLimits, 4 * config.width);
   config.ffn.activation = our_activation(kGptActivations, "activation_function",
                                          json.text_or("activation_function", "gelu_new"));
-  config.norm_eps = json.number_or("layer_norm_epsilon", kEps, 1e-5);
+  config.norm_eps = json.number_or("layer_norm_epsilon", kEpsLimits, 1e-5);
   config.tied_head = json.boolean_or("tie_word_embeddings", true);
   return config;
 }
 
 // transformers 5 has rope_parameters, 4 has rope_theta and rope_scaling.
 double read_rope(const HfObject& json) {
-  double theta = json.number_or("rope_theta", kTheta, 10000.0);
+  double theta = json.number_or("rope_theta", kThetaLimits, 10000.0);
   for (const char* key : {"rope_scaling", "rope_parameters"}) {
     const JsonValue* value = json.find(key);
     if (value == nullptr) continue;
@@ -75,7 +75,7 @@ double read_rope(const HfObject& json) {
             "{} is of type \"{}\": Twill has plain rotary positions only, which would give other "
             "logits",
             key, kind);
-    theta = rope.number_or("rope_theta", kTheta, theta);
+    theta = rope.number_or("rope_theta", kThetaLimits, theta);
     const double partial = rope.number_or("partial_rotary_factor", {0.0, 1.0}, 1.0);
     require(partial == 1.0, "{}.partial_rotary_factor = {}, expected 1", key, partial);
   }
@@ -90,20 +90,20 @@ ModelConfig read_llama(const HfObject& json) {
   config.norm = "rms";
   config.positions = "rotary";
   config.bias = false;
-  config.width = json.integer("hidden_size", kWidth);
-  config.layers = json.integer("num_hidden_layers", kLayers);
-  config.heads = json.integer("num_attention_heads", kHeads);
-  config.kv_heads = json.integer_or("num_key_value_heads", kHeads, config.heads);
-  config.context = json.integer_or("max_position_embeddings", kContext, 2048);
-  config.vocab = json.integer("vocab_size", kVocab);
-  config.ffn.width = json.integer("intermediate_size", kFfn);
+  config.width = json.integer("hidden_size", kWidthLimits);
+  config.layers = json.integer("num_hidden_layers", kLayerLimits);
+  config.heads = json.integer("num_attention_heads", kHeadLimits);
+  config.kv_heads = json.integer_or("num_key_value_heads", kHeadLimits, config.heads);
+  config.context = json.integer_or("max_position_embeddings", kContextLimits, 2048);
+  config.vocab = json.integer("vocab_size", kVocabLimits);
+  config.ffn.width = json.integer("intermediate_size", kFfnLimits);
   config.ffn.activation =
       our_activation(kLlamaActivations, "hidden_act", json.text_or("hidden_act", "silu"));
-  config.norm_eps = json.number_or("rms_norm_eps", kEps, 1e-6);
+  config.norm_eps = json.number_or("rms_norm_eps", kEpsLimits, 1e-6);
   config.rotary_theta = read_rope(json);
   config.tied_head = json.boolean_or("tie_word_embeddings", false);
   const std::int64_t head = config.width / config.heads;
-  const std::int64_t given = json.integer_or("head_dim", kWidth, head);
+  const std::int64_t given = json.integer_or("head_dim", kWidthLimits, head);
   require(given == head, "head_dim = {}, expected hidden_size / num_attention_heads = {}", given,
           head);
   return config;

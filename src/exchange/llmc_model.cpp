@@ -6,7 +6,8 @@
 namespace twill {
 namespace {
 
-struct Kind {
+// One of those that every layer has.
+struct LayerTensor {
   const char* name;
   std::int64_t rows;
   std::int64_t columns;  // 0: a vector
@@ -20,15 +21,15 @@ std::vector<Placement> placements(const ModelConfig& c) {
   add("embedding.tokens.weight", c.vocab, c.width);
   add("embedding.positions.weight", c.context, c.width);
   const std::int64_t C = c.width;
-  for (const Kind& kind :
-       {Kind{"attention_norm.weight", C, 0}, Kind{"attention_norm.bias", C, 0},
-        Kind{"attention.qkv.weight", 3 * C, C}, Kind{"attention.qkv.bias", 3 * C, 0},
-        Kind{"attention.output.weight", C, C}, Kind{"attention.output.bias", C, 0},
-        Kind{"ffn_norm.weight", C, 0}, Kind{"ffn_norm.bias", C, 0},
-        Kind{"ffn.input.weight", 4 * C, C}, Kind{"ffn.input.bias", 4 * C, 0},
-        Kind{"ffn.output.weight", C, 4 * C}, Kind{"ffn.output.bias", C, 0}})
+  for (const LayerTensor& tensor :
+       {LayerTensor{"attention_norm.weight", C, 0}, LayerTensor{"attention_norm.bias", C, 0},
+        LayerTensor{"attention.qkv.weight", 3 * C, C}, LayerTensor{"attention.qkv.bias", 3 * C, 0},
+        LayerTensor{"attention.output.weight", C, C}, LayerTensor{"attention.output.bias", C, 0},
+        LayerTensor{"ffn_norm.weight", C, 0}, LayerTensor{"ffn_norm.bias", C, 0},
+        LayerTensor{"ffn.input.weight", 4 * C, C}, LayerTensor{"ffn.input.bias", 4 * C, 0},
+        LayerTensor{"ffn.output.weight", C, 4 * C}, LayerTensor{"ffn.output.bias", C, 0}})
     for (std::int64_t layer = 0; layer < c.layers; ++layer)
-      add(fmt::format("blocks.{}.{}", layer, kind.name), kind.rows, kind.columns);
+      add(fmt::format("blocks.{}.{}", layer, tensor.name), tensor.rows, tensor.columns);
   add("final_norm.weight", C, 0);
   add("final_norm.bias", C, 0);
   return all;

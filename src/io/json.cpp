@@ -2,9 +2,11 @@
 // The only file that sees nlohmann-json.
 #include "io/json.h"
 
+#include <cmath>
 #include <limits>
 #include <utility>
 
+#include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
 #include "base/require.h"
@@ -97,6 +99,13 @@ std::optional<std::int64_t> json_integer_at(std::string_view line, std::string_v
 
 std::string json_quoted(std::string_view text) {
   return Json(text).dump(-1, ' ', /*ensure_ascii=*/false, Json::error_handler_t::replace);
+}
+
+std::string json_number(double value) {
+  if (!std::isfinite(value)) return "null";
+  std::string text = fmt::to_string(value);
+  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
+  return text;
 }
 
 }  // namespace twill

@@ -46,5 +46,8 @@ JsonMember json_member(std::string_view document, std::string_view key);
 
 // With quotes and escapes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);
+// The shortest digits that read back as the same double, with a ".0" where they could be taken for
+// an integer: a column keeps one type. "null" for NaN and infinity, which JSON does not have.
+std::string json_number(double value);
 
 }  // namespace twill

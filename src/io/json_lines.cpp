@@ -5,7 +5,6 @@
 #include <unistd.h>
 
 #include <cerrno>
-#include <cmath>
 #include <filesystem>
 
 #include <fmt/format.h>
@@ -14,17 +13,6 @@
 #include "io/json.h"
 
 namespace twill {
-namespace {
-
-// With a ".0" where it could be taken for an integer: a column keeps one type.
-std::string number_text(double value) {
-  if (!std::isfinite(value)) return "null";
-  std::string text = fmt::to_string(value);
-  if (text.find_first_not_of("-0123456789") == std::string::npos) text += ".0";
-  return text;
-}
-
-}  // namespace
 
 JsonLine& JsonLine::add_raw(std::string_view key, std::string_view json) {
   if (!members_.empty()) members_ += ',';
@@ -33,7 +21,7 @@ JsonLine& JsonLine::add_raw(std::string_view key, std::string_view json) {
 }
 
 JsonLine& JsonLine::add(std::string_view key, double value) {
-  return add_raw(key, number_text(value));
+  return add_raw(key, json_number(value));
 }
 
 JsonLine& JsonLine::add(std::string_view key, bool value) {

@@ -2,10 +2,7 @@
 #include "io/json_value.h"
 
 #include <algorithm>
-#include <cmath>
 #include <unordered_set>
-
-#include <fmt/format.h>
 
 #include "base/require.h"
 #include "io/json.h"
@@ -73,14 +70,6 @@ class Collector final : public JsonHandler {
   JsonValue result_;
 };
 
-// Shortest digits that read back as the same double; JSON has no NaN and no infinity.
-std::string number_text(double value) {
-  if (!std::isfinite(value)) return "null";
-  std::string text = fmt::format("{}", value);
-  if (text.find_first_of(".e") == text.npos) text += ".0";
-  return text;
-}
-
 class Writer {
  public:
   explicit Writer(bool indented) : indented_(indented) {}
@@ -108,7 +97,7 @@ class Writer {
     } else if (const bool* boolean = value.boolean()) {
       text_ += *boolean ? "true" : "false";
     } else {
-      text_ += value.is_null() ? "null" : number_text(*value.number());
+      text_ += value.is_null() ? "null" : json_number(*value.number());
     }
   }
 

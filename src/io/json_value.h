@@ -57,7 +57,8 @@ class JsonValue {
 // Memory stays within a small multiple of the text.
 JsonValue parse_json_value(std::string_view text);
 
-// Two spaces per level and a line end at the end, as Hugging Face writes its files.
+// Two spaces per level and a line end at the end, as Hugging Face writes its files. Numbers as
+// json_number() writes them.
 std::string to_json(const JsonValue& value);
 // On one line, without a line end.
 std::string to_json_line(const JsonValue& value);

@@ -13,8 +13,9 @@
 // A kept entry stays one when its value is 0: products read what faces it, NaN included.
 //
 // `same_mask`: the storage was packed before, with the same shape, orientation and kept entries; only
-// values have changed. Packing copies: unpack_matrix gives back the values bit for bit, and +0
-// elsewhere.
+// values have changed, and the mask is not read. Packing copies: unpack_matrix gives back the values
+// bit for bit, and +0 elsewhere. max_kept is not read for kTransposable24, whose storage is never larger
+// than that of kAny with half of the entries.
 #pragma once
 
 #include <cstdint>

@@ -8,9 +8,10 @@
 //   b       (K, N)
 //   c       (M, N)   must not overlap b
 //
-// f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32, in an order fixed by
-// P and the shape, what c held added last: the number of threads changes no bit. Error per element at
-// most (kept + 3) eps Σ|terms|. What faces an entry that is not kept is never read into a sum.
+// f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32,
+// in an order fixed by P and the shape, what c held added last: the number of threads changes no bit.
+// Error per element at most (entries of that row of P + 3) eps Σ|terms|. What faces an entry that is
+// not kept is never read into a sum.
 #pragma once
 
 #include "ops/packed_matrix.h"

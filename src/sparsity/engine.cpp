@@ -58,12 +58,13 @@ bool needs_layers(const RecipeConfig& recipe) {
 }  // namespace
 
 Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options) {
+  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
   for (const PhaseConfig& phase : recipe.phase) {
     if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
-    options.packs_samples = options.samples_gradients && recipe.execution != "masked";
-    if (phase.quantise.format != "none") options.rounds_operands = true;
-    if (!phase.activations.is_dense()) options.selects_activations = true;
+    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
+    if (!phase.activations.is_dense() && !is_auto) options.selects_activations = true;
   }
+  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
   options.measures_activations = options.selects_activations || recipe.health.activations;
   return options;
 }
@@ -175,7 +176,11 @@ bool SparsityEngine::keeps_mask() const {
   return projects(now) && (!now.weights.is_soft() || now.decay.on != "none");
 }
 
-bool SparsityEngine::projects_weights() const { return projects(phase()); }
+bool SparsityEngine::projects_weights() const { return projects(phase()) && any_in_scope(); }
+
+bool SparsityEngine::any_in_scope() const {
+  return std::ranges::any_of(layers_, [&](const SparseLayer& layer) { return in_scope(layer); });
+}
 
 bool SparsityEngine::trains_otherwise() const {
   return !phase().activations.is_dense() || phase().attention.mask != "causal" ||
@@ -224,6 +229,7 @@ bool SparsityEngine::measure_due(std::int64_t step) const {
 
 void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
   end_kept(context);
+  masks_changed_ = true;  // also where a first topology is drawn
   const PhaseConfig& now = phase();
   const std::int64_t index = clock_.index();
   const PhaseConfig& before =
@@ -316,7 +322,7 @@ void SparsityEngine::mask_gradients(const Context& context) {
 }
 
 bool SparsityEngine::updates_topology(std::int64_t step) const {
-  return !forced_dense_ && topology_.updates_after(step);
+  return !forced_dense_ && topology_.updates_after(step) && any_in_scope();
 }
 
 void SparsityEngine::update_topology(const Context& context, std::int64_t step) {

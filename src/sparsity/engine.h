@@ -147,6 +147,7 @@ class SparsityEngine {
   std::vector<SparseLayer*> scoped();
   const std::vector<std::string>& scope_words() const;
   bool keeps_mask() const;
+  bool any_in_scope() const;
   bool cluster_due(std::int64_t age) const;
   bool measure_due(std::int64_t step) const;
 

@@ -86,7 +86,7 @@ void SparsityEngine::current_mask(const Context& context, const SparseLayer& lay
 
 void SparsityEngine::begin_sample(const Context& context) {
   sample_.emplace();
-  if (sampled_part().is_dense() || !after_) return;
+  if (sampled_part().is_dense() || !after_ || !any_in_scope()) return;
   sample_->has_mask = true;
   sample_->is_topology = sampled_part().is_topology();
   for (const SparseLayer& layer : layers_)

@@ -154,8 +154,8 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
 LayerProbe::Packed LayerProbe::pattern(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   const DecayPart& decay = phase.decay;
-  const bool both = part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy";
-  const PackedPattern pattern = both ? PackedPattern::kTransposable24 : PackedPattern::kAny;
+  const PackedPattern pattern =
+      part.pattern == "2:4-transposable" ? PackedPattern::kTransposable24 : PackedPattern::kAny;
   Tensor mask(DType::kU8, {outputs_, inputs_}, context_.memory());
   Tensor projected(DType::kF32, {outputs_, inputs_}, context_.memory());
   // The steps of sparsity/engine.h on a weight of the probe's own.

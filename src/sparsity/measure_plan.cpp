@@ -16,6 +16,8 @@ namespace {
 
 // A product that is timed has at most so many FLOPs: 30 ms on two good cores.
 constexpr double kMostFlops = 8e9;
+// The reference computes naively: its plan need not be good, but must end.
+constexpr double kMostReferenceFlops = 1e7;
 // Packed must win by so much: timings of a busy machine differ by as much between calls.
 constexpr double kProductMargin = 0.97, kLayerMargin = 0.98;
 // A kept topology is measured at two densities, and its time taken as a line through both.
@@ -79,9 +81,18 @@ class Planner {
     });
   }
 
+  bool any_matches(const std::vector<std::string>& globs, const PlanEntry& entry) const {
+    return std::ranges::any_of(layers_, [&](const LinearSeam& seam) {
+      const Shape& shape = seam.weight->shape;
+      return shape[0] == entry.outputs && shape[1] == entry.inputs && matches_any(globs, seam.name);
+    });
+  }
+
   LayerProbe probe(const PlanEntry& entry) {
     const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
-    const auto most = static_cast<std::int64_t>(kMostFlops / flops) / 64 * 64;
+    const bool is_naive = context_.kernels().plain_gemm == nullptr;
+    const auto most =
+        static_cast<std::int64_t>((is_naive ? kMostReferenceFlops : kMostFlops) / flops) / 64 * 64;
     const std::int64_t tokens = std::min(request_.tokens, std::max<std::int64_t>(most, 64));
     scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
     return LayerProbe(context_, seam_of(entry), tokens);
@@ -124,6 +135,9 @@ class Planner {
     const auto below = [](double packed_one, double dense_one) {
       return packed_one < kProductMargin * dense_one ? kDensest : 0.0;
     };
+    // A product that the recipe leaves dense has nothing to gain.
+    if (!any_matches(phase.weights.forward, entry)) entry.packed.forward = entry.dense.forward;
+    if (!any_matches(phase.weights.dgrad, entry)) entry.packed.dgrad = entry.dense.dgrad;
     entry.forward_below = below(entry.packed.forward, entry.dense.forward);
     entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
     entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;

@@ -12,9 +12,8 @@
 namespace twill {
 namespace {
 
-bool is_transposable(const WeightsPart& part) {
-  return part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy";
-}
+// Greedy masks are not: some of their blocks keep seven entries.
+bool is_transposable(const WeightsPart& part) { return part.pattern == "2:4-transposable"; }
 
 std::int64_t entries_at(const SparseLayer& layer, double density) {
   const auto weights = static_cast<double>(layer.num_weights());
@@ -126,6 +125,7 @@ void PackedLayer::begin_kept(const Context& context, const SparseLayer& layer,
   gather_kept(context, {.dense = moments.v, .kept = kept, .values = first(v_)});
   layer.seam->kept = kept;
   layer.seam->kept_gradient = first(gradient_);
+  is_kept_ = true;
 }
 
 void PackedLayer::write_moments(const Context& context, const Moments& moments) const {
@@ -141,6 +141,7 @@ void PackedLayer::end_kept(const Context& context, const SparseLayer& layer,
 }
 
 void PackedLayer::forget_kept(const SparseLayer& layer) {
+  is_kept_ = false;
   num_kept_ = 0;
   layer.seam->kept = {};
   layer.seam->kept_gradient = {};

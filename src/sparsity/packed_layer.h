@@ -38,7 +38,7 @@ class PackedLayer {
   // date until end_kept(), which also zeroes the moments outside the topology.
   void begin_kept(const Context& context, const SparseLayer& layer, const Moments& moments);
   void end_kept(const Context& context, const SparseLayer& layer, const Moments& moments);
-  bool is_kept() const { return num_kept_ > 0; }
+  bool is_kept() const { return is_kept_; }
   // The arrays are of another state than the one that has just been loaded.
   void forget_kept(const SparseLayer& layer);
   // The dense moments as they are now, for a checkpoint; the arrays stay in use.
@@ -68,6 +68,7 @@ class PackedLayer {
   View gradient_;
   View m_;
   View v_;
+  bool is_kept_ = false;
   std::int64_t num_kept_ = 0;
 };
 

@@ -98,14 +98,31 @@ void write_plan(const std::string& path, const Plan& plan) {
   write_file(path, write_toml(copy));
 }
 
-void require_plan_fits(const Plan& plan, const RunConfig& config,
+void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,
                        const std::deque<LinearSeam>& layers, const std::string& path) {
-  for (const PlanEntry& shape : planned_shapes(config.recipe, layers))
-    require(plan.execution == "masked" ||
-                plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
+  const std::string& execution = config.recipe.execution;
+  require(
+      plan.execution == execution,
+      "{} is a plan of recipe.execution = \"{}\", but this run has \"{}\"; leave `plan` out, or "
+      "set the key",
+      path, plan.execution, execution);
+  if (execution == "masked") return;
+  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
+  for (const PlanEntry& shape : shapes)
+    require(plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
             "{} says nothing about weights of {} x {} in phase {} of recipe \"{}\": it is the plan "
             "of another run; leave `plan` out to have it measured, or name the right file",
             path, shape.outputs, shape.inputs, shape.phase, config.recipe.name);
+  require(plan.layer.size() == shapes.size(),
+          "{} has {} entries where recipe \"{}\" and this model ask for {}: it is the plan of "
+          "another run; leave `plan` out to have it measured, or name the right file",
+          path, plan.layer.size(), config.recipe.name, shapes.size());
+  for (const PlanEntry& entry : plan.layer)
+    require(packs_matrices(context) || !entry.on ||
+                entry.forward_below + entry.dgrad_below + entry.wgrad_below == 0.0,
+            "{} has packed products, which the {} backend does not have; leave `plan` out to have "
+            "it measured here",
+            path, context.kernels().name);
 }
 
 Plan make_plan(const Context& context, const RunConfig& config,
@@ -113,7 +130,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
                const std::function<void(std::int64_t, std::int64_t)>& progress, bool fresh) {
   if (!config.plan.empty()) {
     Plan plan = read_plan(config.plan);
-    require_plan_fits(plan, config, layers, config.plan);
+    require_plan_fits(context, plan, config, layers, config.plan);
     return plan;
   }
   if (config.recipe.is_dense()) return {};

@@ -29,8 +29,8 @@ Plan make_plan(const Context& context, const RunConfig& config,
 Plan read_plan(const std::string& path);
 void write_plan(const std::string& path, const Plan& plan);
 
-// Throws when `plan` is not of this recipe and model.
-void require_plan_fits(const Plan& plan, const RunConfig& config,
+// Throws when `plan` is not of this recipe and model, or cannot run here.
+void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,
                        const std::deque<LinearSeam>& layers, const std::string& path);
 
 }  // namespace twill

@@ -144,11 +144,13 @@ void Optimizer::apply(const Context& context, const Step& step) {
   }
 }
 
-double Optimizer::mean_moment_change(const Context& context, double scale) const {
+double Optimizer::mean_moment_change(const Context& context, double scale,
+                                     const KeptOf& kept_of) const {
   double total = 0.0, count = 0.0;
   for (const Slot& slot : slots_) {
-    moment_change(context, {.grad = slot.parameter->gradient,
-                            .v = slot.v,
+    const KeptEntries entries = entries_of(slot, kept_of);
+    moment_change(context, {.grad = entries.gradient,
+                            .v = entries.v,
                             .sum = sum_,
                             .beta2 = config_.beta2,
                             .grad_scale = scale});

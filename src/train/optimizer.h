@@ -61,7 +61,7 @@ class Optimizer {
   ConstView loss_and_norm2() const { return scalars_.slice(kLoss, 2); }
 
   // Mean over all elements of how much this step's gradients would move the second moments.
-  double mean_moment_change(const Context& context, double scale) const;
+  double mean_moment_change(const Context& context, double scale, const KeptOf& kept_of = {}) const;
 
   struct Slot {
     Parameter* parameter;

@@ -172,7 +172,7 @@ void Trainer::change_weights(StepResult& result, std::int64_t step) {
   }
   const double scale = optimizer_.clip_scale(result.grad_norm);
   if (sparsity_.watches_moments())
-    sparsity_.observe_moment_change(step, optimizer_.mean_moment_change(context_, scale),
+    sparsity_.observe_moment_change(step, optimizer_.mean_moment_change(context_, scale, kept_of()),
                                     config_.optimizer.beta2);
   sparsity_.before_update(context_, scale, [&](const Parameter& parameter) {
     return result.lr * optimizer_.slot_of(parameter).lr_scale;

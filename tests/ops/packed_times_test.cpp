@@ -141,7 +141,7 @@ TEST_P(PackedTimes, IsExactOnIntegers) {
   Random random;
   for (const MaskKind kind : kMaskKinds) {
     for (const bool accumulate : {false, true}) {
-      const PackedOperand packed = random_operand(random, kind, 97, 388, 0.3);
+      const PackedOperand packed = random_operand(random, kind, 65, 260, 0.3);
       PackedTimesProblem problem = random_problem(random, packed, 35, accumulate);
       for (Values* values : {&problem.packed.dense, &problem.b, &problem.c})
         *values = random.integers(static_cast<std::int64_t>(values->size()), -8, 8);

@@ -52,8 +52,8 @@ struct TimesPackedProblem {
     return sum;
   }
 
-  // Scales are what the header allows as error, in eps. Behind an activation f: the error of the sum
-  // times |f'|, and that of f or f' itself. Both f' and the terms it is computed from are below
+  // Scales are what the header allows as error, in eps. Behind an activation f: the error of the
+  // sum times |f'|, and that of f or f' itself. Both f' and the terms it is computed from are below
   // 2 (1 + |x|); sixteen roundings are what activation_test.cpp allows: 4, 4 for the approximation
   // of erf or tanh, and twice the four of a naive f.
   template <class N>

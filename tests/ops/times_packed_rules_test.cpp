@@ -114,8 +114,8 @@ TEST_P(TimesPackedRules, PropagatesNanAndInfThroughKeptEntriesOnly) {
   }
 }
 
-// Whatever fills short rows in the storage reads no column that nobody keeps: not the first, not the
-// last, none of those between.
+// Whatever fills short rows in the storage reads no column that nobody keeps: not the first, not
+// the last, none of those between.
 TEST_P(TimesPackedRules, DoesNotSeeColumnsThatNobodyKeeps) {
   Random random;
   const std::int64_t m = 35, n = 37, k = 300;

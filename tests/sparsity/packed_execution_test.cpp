@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "io/temp_dir.h"
 #include "papers/recipe_run.h"
 #include "sparsity/plan.h"
 
@@ -82,23 +83,55 @@ INSTANTIATE_TEST_SUITE_P(Recipes, PackedRecipe,
                                          "mst"),
                          test_name);
 
-// A plan that turns everything off is dense training, to the bit.
-TEST(Plan, OffIsDense) {
-  const Settings settings = with_execution("fst", "auto");
+// A plan that turns everything off is dense training, to the bit: no projection, no skipped update of
+// a topology, no alarm.
+class AllOff : public testing::TestWithParam<std::string> {};
+
+TEST_P(AllOff, IsDense) {
   TinyTrainer dense(busy("dense"));
-  const RunConfig config = tiny_config(settings);
+  const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
   Plan plan;
   plan.execution = "auto";
   plan.layer = planned_shapes(config.recipe, dense.trainer.builder().linear_seams());
-  ASSERT_EQ(plan.layer.size(), 2U);
+  ASSERT_GE(plan.layer.size(), 2U);
   for (PlanEntry& entry : plan.layer) entry.on = false;
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
   Trainer off(dense.context, config, corpus, plan);
   off.begin();
-  EXPECT_EQ(off.step().loss, dense.losses(1)[0]);
-  EXPECT_EQ(off.sparsity().num_in_scope(), 2);
-  EXPECT_EQ(off.sparsity().num_off(), 2);
-  for (const double loss : dense.losses(23)) EXPECT_EQ(off.step().loss, loss);
+  for (int step = 0; step < 24; ++step) {
+    const StepResult result = off.step();
+    ASSERT_EQ(result.loss, dense.losses(1)[0]) << "step " << step;
+    EXPECT_FALSE(result.topology_update);
+    EXPECT_FALSE(off.sparsity().projects_weights());
+    const auto sample = off.sparsity().take_sample();
+    EXPECT_TRUE(!sample || (!sample->has_mask && sample->alarm.empty()));
+    if (step > 0) continue;
+    EXPECT_GT(off.sparsity().num_in_scope(), 0);
+    EXPECT_EQ(off.sparsity().num_off(), off.sparsity().num_in_scope());
+  }
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, AllOff, testing::Values("fst", "s-ste", "rigl"), test_name);
+
+// From one kind of mask to another: what was packed by the first is not multiplied by the second.
+TEST(PackedExecution, FollowsMaskedExecutionFromAPatternToATopology) {
+  const TempDir dir;
+  const std::string recipe = dir.write("both.toml", R"(
+layers = ["ffn"]
+[[phase]]
+until   = 0.5
+weights = { pattern = "2:4-transposable", projection = "hard", refresh = 4 }
+[[phase]]
+until    = 1.0
+weights  = { pattern = "unstructured", projection = "topology" }
+wgrad    = { estimator = "kept" }
+topology = { density = 0.3, churn = 0.3, interval = 5, start = "magnitude" }
+)");
+  TinyTrainer masked(with_execution(recipe, "masked")), packed(with_execution(recipe, "packed"));
+  for (int step = 0; step < 24; ++step) {
+    const double a = masked.trainer.step().loss, b = packed.trainer.step().loss;
+    ASSERT_NEAR(a, b, 1e-3 * a) << "step " << step;
+  }
 }
 
 // One of two layers off: the other one is projected, and only there are gradients decayed.

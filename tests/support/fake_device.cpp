@@ -247,6 +247,7 @@ KernelTable fake_device_table() {
   using K = KernelTable;
   K table = reference_table();
   table.name = "fake";
+  table.packed_bytes = nullptr;  // as on a GPU
   table.memory = device_memory;
   table.open_queue = [](const Device& device) -> std::unique_ptr<Queue> {
     return std::make_unique<FakeQueue>(device);

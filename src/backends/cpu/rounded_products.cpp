@@ -91,6 +91,7 @@ const KernelTable& rounded_cpu_table() {
     rounding.attention_forward = rounded_attention_forward;
     rounding.attention_backward = rounded_attention_backward;
     rounding.cached_attention = rounded_cached_attention;
+    rounding.packed_bytes = nullptr;  // packed products would take operands as they are
     return rounding;
   }();
   return table;

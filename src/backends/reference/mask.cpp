@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/reference/addition_order.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
 
 namespace twill::reference {
 namespace {
-
-constexpr std::int64_t kRun = 256;  // elements added up before they join the total
 
 template <class T>
 void add_run(const MaskMassArgs& args, std::int64_t begin, std::int64_t end) {

@@ -4,13 +4,12 @@
 #include <algorithm>
 #include <cmath>
 
+#include "backends/reference/addition_order.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
 
 namespace twill::reference {
 namespace {
-
-constexpr std::int64_t kRun = 256;  // elements added one after the other: the contract's order
 
 template <class T>
 double change_of(const MomentChangeArgs& args, std::int64_t i) {

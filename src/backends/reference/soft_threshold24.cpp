@@ -6,14 +6,13 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/reference/addition_order.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
 #include "backends/reference/magnitude.h"
 
 namespace twill::reference {
 namespace {
-
-constexpr std::int64_t kRun = 256;  // elements added one after the other: the contract's order
 
 // The second smallest magnitude.
 template <class T>
@@ -32,10 +31,10 @@ T soft(T x, T t) {
 }
 
 // Where the members of group `g` lie: the first one, and the way from each to the next.
-struct Place {
+struct GroupPlace {
   std::int64_t first, stride;
 };
-Place place_of(const Shape& shape, GroupAxis axis, std::int64_t g) {
+GroupPlace place_of(const Shape& shape, GroupAxis axis, std::int64_t g) {
   const std::int64_t C = shape[1];
   if (axis == GroupAxis::kWithinRow) return {4 * g, 1};
   return {4 * (g / C) * C + g % C, C};
@@ -46,7 +45,7 @@ template <class T>
 std::vector<T> softened(const ConstView& x, GroupAxis axis) {
   std::vector<T> out(static_cast<std::size_t>(x.num_elements()));
   for (std::int64_t g = 0; g < x.num_elements() / 4; ++g) {
-    const Place place = place_of(x.shape(), axis, g);
+    const GroupPlace place = place_of(x.shape(), axis, g);
     std::array<T, 4> group;
     for (std::int64_t k = 0; k < 4; ++k)
       group[static_cast<std::size_t>(k)] = x.as<T>()[place.first + k * place.stride];

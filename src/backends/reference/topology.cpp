@@ -5,6 +5,8 @@
 #include <cmath>
 #include <vector>
 
+#include "backends/reference/addition_order.h"
+#include "backends/reference/best_first.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
 #include "backends/reference/magnitude.h"
@@ -32,13 +34,6 @@ std::uint32_t random_word(const TopologyUpdateArgs& args, std::int64_t i) {
                         args.update, static_cast<std::uint32_t>(Purpose::kGrow) | args.stream << 8};
   return philox4x32(counter, static_cast<std::uint32_t>(args.seed),
                     static_cast<std::uint32_t>(args.seed >> 32))[e % 4];
-}
-
-// Stable sorts: of equals the lower index comes first, which is the better one.
-template <class Score>
-void sort_best_first(Indices& indices, const Score& score) {
-  std::ranges::stable_sort(indices,
-                           [&](std::int64_t a, std::int64_t b) { return score(a) > score(b); });
 }
 
 void mark_first(const Indices& indices, std::int64_t count, std::vector<bool>& marks) {
@@ -89,14 +84,13 @@ void run(const TopologyUpdateArgs& args) {
   }
 }
 
-// Runs of 256 elements in index order, then the runs in index order.
 template <class T>
 T mean_of_old(const RegrowMomentsArgs& args) {
   const std::int64_t n = args.v.num_elements();
   double sum = 0.0, count = 0.0;
-  for (std::int64_t begin = 0; begin < n; begin += 256) {
+  for (std::int64_t begin = 0; begin < n; begin += kRun) {
     double run_sum = 0.0;
-    for (std::int64_t i = begin; i < std::min(n, begin + 256); ++i) {
+    for (std::int64_t i = begin; i < std::min(n, begin + kRun); ++i) {
       if (args.mask.as<std::uint8_t>()[i] == 0 || args.grown.as<std::uint8_t>()[i] != 0) continue;
       run_sum += static_cast<double>(args.v.as<T>()[i]);
       count += 1.0;

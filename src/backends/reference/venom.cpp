@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <vector>
 
+#include "backends/reference/best_first.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
 #include "backends/reference/magnitude.h"
@@ -36,8 +37,7 @@ struct Grid {
 template <class Value>
 std::vector<std::int64_t> best(std::vector<std::int64_t> positions, std::int64_t count,
                                const Value& value) {
-  std::stable_sort(positions.begin(), positions.end(),
-                   [&](std::int64_t a, std::int64_t b) { return value(a) > value(b); });
+  sort_best_first(positions, value);
   positions.resize(std::min(positions.size(), static_cast<std::size_t>(count)));
   return positions;
 }

@@ -16,7 +16,7 @@ JsonValue normalizer_json(const WordPieceOptions& options) {
 }
 
 // [CLS] text [SEP], where the vocabulary has both.
-JsonValue post_processor_json(const Vocabulary& vocabulary) {
+JsonValue bert_post_processor_json(const Vocabulary& vocabulary) {
   const auto begin = vocabulary.find("[CLS]");
   const auto end = vocabulary.find("[SEP]");
   if (!begin || !end) return {};
@@ -60,7 +60,7 @@ std::vector<TokenizerFile> bert_files(const Vocabulary& vocabulary,
       {"type", "WordPiece"}, {"prefix", options.prefix}, {"cleanup", options.clean_up}};
   return {tokenizer_json_file({added_tokens_json(added), normalizer_json(options),
                                JsonObject{{"type", "BertPreTokenizer"}},
-                               post_processor_json(vocabulary), decoder,
+                               bert_post_processor_json(vocabulary), decoder,
                                model_json(vocabulary, options)}),
           {"tokenizer_config.json", config_text(added, options)},
           {"vocab.txt", lines}};

@@ -5,8 +5,6 @@
 namespace twill {
 namespace {
 
-constexpr const char* kEndOfText = "<|endoftext|>";
-
 JsonValue byte_level_json(bool add_prefix_space, bool use_regex) {
   return JsonObject{{"type", "ByteLevel"},
                     {"add_prefix_space", add_prefix_space},

@@ -39,7 +39,7 @@ JsonValue sequence_json(const char* name, int type) {
 }
 
 // <s> in front, as LLaMA expects it.
-JsonValue post_processor_json(const Vocabulary& vocabulary) {
+JsonValue llama_post_processor_json(const Vocabulary& vocabulary) {
   const auto begin = vocabulary.find("<s>");
   if (!begin) return {};
   return JsonObject{
@@ -67,7 +67,7 @@ std::vector<TokenizerFile> llama_files(const Vocabulary& vocabulary,
   return {tokenizer_json_file({added_tokens_json(added),
                                normalizer_json(),
                                {},
-                               post_processor_json(vocabulary),
+                               llama_post_processor_json(vocabulary),
                                decoder_json(),
                                bpe_model_json(vocabulary, model)}),
           {"tokenizer_config.json", to_json(config)}};

@@ -13,8 +13,6 @@
 namespace twill {
 namespace {
 
-constexpr const char* kEndOfText = "<|endoftext|>";
-
 std::uint64_t pair_of(std::int32_t left, std::int32_t right) {
   return std::uint64_t{static_cast<std::uint32_t>(left)} << 32 | static_cast<std::uint32_t>(right);
 }
@@ -157,8 +155,8 @@ std::unique_ptr<Tokenizer> train_bpe(const std::vector<WordCount>& words,
     trainer.join(best.pair, result);
   }
   const std::int64_t end = parts.vocabulary.size();
-  parts.vocabulary.add(kEndOfText, end);
-  parts.added.push_back({.content = kEndOfText, .id = static_cast<std::int32_t>(end)});
+  parts.vocabulary.add(std::string(kEndOfText), end);
+  parts.added.push_back({.content = std::string(kEndOfText), .id = static_cast<std::int32_t>(end)});
   ByteLevelOptions splitting;
   splitting.stages.push_back({SplitPattern(kGpt2Pattern)});
   return std::make_unique<ByteLevelBpe>(std::move(parts), std::move(model), std::move(splitting));

@@ -14,6 +14,9 @@ namespace twill {
 // Ids are below this, four times the largest vocabulary in use: what a file can make us allocate.
 inline constexpr std::int64_t kMaxTokenIds = std::int64_t{1} << 20;
 
+// What GPT-2 and its kin put between documents.
+inline constexpr std::string_view kEndOfText = "<|endoftext|>";
+
 // Lets a map of strings be asked with a view.
 struct TextHash {
   using is_transparent = void;

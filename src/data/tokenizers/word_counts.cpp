@@ -13,7 +13,6 @@ namespace twill {
 namespace {
 
 constexpr std::size_t kPartBytes = std::size_t{1} << 20;
-constexpr std::string_view kEndOfText = "<|endoftext|>";
 
 using Counts = std::unordered_map<std::string, std::int64_t, TextHash, std::equal_to<>>;
 
