@@ -220,7 +220,7 @@ WorkSeconds FfnProbe::profile_of(const Body& body) {
 
 WorkSeconds FfnProbe::profile() {
   if (step_ == 0) step();  // the first one enters the phase
-  const WorkSeconds common = profile_of([this] { ordinary_step(); });
+  WorkSeconds common = profile_of([this] { ordinary_step(); });
   if (rare_.every <= 0) return common;
   WorkSeconds mean;
   const WorkSeconds both = profile_of([this] { rare_step_and_next(); });

@@ -145,11 +145,11 @@ Plan make_plan(const Context& context, const RunConfig& config,
   const fs::path path = cached_plan(key_of(context, config, shapes));
   const std::optional<Plan> kept = fresh ? std::nullopt : read_cached(path, shapes);
   if (kept) return *kept;
-  const Plan plan = measure_plan(context, config.recipe, layers,
-                                 {.tokens = config.micro_batch_tokens(),
-                                  .accumulation = config.accumulation(),
-                                  .steps = config.train.steps,
-                                  .progress = progress});
+  Plan plan = measure_plan(context, config.recipe, layers,
+                           {.tokens = config.micro_batch_tokens(),
+                            .accumulation = config.accumulation(),
+                            .steps = config.train.steps,
+                            .progress = progress});
   keep_plan(path, plan);
   return plan;
 }

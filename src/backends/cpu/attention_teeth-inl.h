@@ -63,7 +63,7 @@ HWY_INLINE VF lane_products(const float* a, const float* b, std::int64_t width) 
 #if HWY_TARGET != HWY_SCALAR
 // The sum of the 16-byte blocks of v.
 template <class D, class V = hn::Vec<D>>
-HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> fold(D d, V v) {
+HWY_INLINE hn::Vec<hn::FixedTag<float, 4>> fold(D /*d*/, V v) {
   if constexpr (hn::MaxLanes(D()) == 4) {
     return v;
   } else {

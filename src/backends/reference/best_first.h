@@ -18,6 +18,7 @@ void sort_best_first(std::vector<Scored>& candidates);
 template <class Score>
 void sort_best_first(std::vector<std::int64_t>& indices, const Score& score) {
   std::vector<Scored> candidates;
+  candidates.reserve(indices.size());
   for (const std::int64_t i : indices) candidates.push_back({static_cast<double>(score(i)), i});
   sort_best_first(candidates);
   for (std::size_t k = 0; k < indices.size(); ++k) indices[k] = candidates[k].index;
