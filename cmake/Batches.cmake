@@ -1,6 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # TWILL_UNITY: the compiler reads up to `size` sources of one folder as one, so that what they
-# include is parsed, and what they share instantiated, once.
+# include is parsed, and what they share instantiated, once. With batches of eight 330 sources take
+# 98 s on two cores instead of about 140; an edit costs the 3 to 5 s of its batch instead of 1 s,
+# so the presets for development, and ci whose sources clang-tidy reads one by one, do without.
 #
 # Sources of a folder therefore share one anonymous namespace: a name that two of them define stops
 # the build. One that cannot give its name up stays out with the property
