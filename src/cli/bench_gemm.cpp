@@ -67,7 +67,7 @@ class GemmRun {
     return {.a = y_.view(), .b = x_.view(), .c = gradient_.view(), .trans_a = true};
   }
 
-  void run_library(const GemmArgs& args) const {
+  void run_plain_call(const GemmArgs& args) const {
     context_.kernels().plain_gemm(args, context_.device(), context_.queue());
   }
 
@@ -79,7 +79,7 @@ class GemmRun {
         .flops = 2.0 * static_cast<double>(result_.tokens * shape.outputs * shape.inputs)};
     product.own_seconds = short_seconds(context_, [&] { gemm(context_, args); });
     if (context_.kernels().plain_gemm == nullptr) return product;
-    product.library_seconds = short_seconds(context_, [&] { run_library(args); });
+    product.plain_call_seconds = short_seconds(context_, [&] { run_plain_call(args); });
     std::this_thread::sleep_for(std::chrono::duration<double>(kOpenMpSpinSeconds));
     return product;
   }
@@ -89,8 +89,8 @@ class GemmRun {
                          const std::function<void()>& packed) {
     const auto found = std::ranges::find(result_.dense, name, &DenseProduct::name);
     const GemmArgs args = dense_args(name);
-    const bool library = found->takes_library();
-    const auto dense_body = [&] { library ? run_library(args) : gemm(context_, args); };
+    const bool library = found->takes_plain_call();
+    const auto dense_body = [&] { library ? run_plain_call(args) : gemm(context_, args); };
     const auto seconds =
         time_in_turns(context_, {dense_body, packed},
                       {.seconds = seconds_, .rest_seconds = library ? kOpenMpSpinSeconds : 0.0});

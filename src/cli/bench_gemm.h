@@ -15,12 +15,14 @@ namespace twill::cli {
 struct DenseProduct {
   std::string name;  // forward, dgrad, wgrad
   double flops = 0.0;
-  double own_seconds = 0.0;      // our gemm
-  double library_seconds = 0.0;  // the library's own call with all threads; 0: there is none
+  double own_seconds = 0.0;         // our gemm
+  double plain_call_seconds = 0.0;  // the library's own call with all threads; 0: there is none
 
   // The quicker of the two counts.
-  bool takes_library() const { return library_seconds > 0.0 && library_seconds < own_seconds; }
-  double seconds() const { return takes_library() ? library_seconds : own_seconds; }
+  bool takes_plain_call() const {
+    return plain_call_seconds > 0.0 && plain_call_seconds < own_seconds;
+  }
+  double seconds() const { return takes_plain_call() ? plain_call_seconds : own_seconds; }
 };
 
 // The same with a packed weight.
