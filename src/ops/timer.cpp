@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/timer.h"
 
+#include <algorithm>
 #include <chrono>
+#include <limits>
 #include <utility>
 
 #include "ops/transfer.h"
@@ -37,6 +39,23 @@ std::unique_ptr<Timer> open_timer(const Context& context) {
   const KernelTable& kernels = context.kernels();
   if (kernels.open_timer != nullptr) return kernels.open_timer(context.queue());
   return std::make_unique<HostTimer>(context);
+}
+
+double best_seconds(const Context& context, const CallLimits& limits,
+                    const std::function<void()>& body) {
+  const std::unique_ptr<Timer> timer = open_timer(context);
+  double best = std::numeric_limits<double>::infinity(), total = 0.0;
+  body();
+  for (int call = 0; call < limits.fewest || (total < limits.enough && call < limits.most);
+       ++call) {
+    timer->start();
+    body();
+    timer->stop();
+    const double seconds = timer->take().front();
+    best = std::min(best, seconds);
+    total += seconds;
+  }
+  return best;
 }
 
 }  // namespace twill

@@ -3,6 +3,7 @@
 // that nothing stops in between; elsewhere by the host's.
 #pragma once
 
+#include <functional>
 #include <memory>
 
 #include "ops/context.h"
@@ -11,5 +12,15 @@ namespace twill {
 
 // The context outlives the timer.
 std::unique_ptr<Timer> open_timer(const Context& context);
+
+// The best of `fewest` calls behind one that warms caches, and of more while they have not taken
+// `enough` seconds together, `most` in all.
+struct CallLimits {
+  int fewest = 3;
+  int most = 20;
+  double enough = 0.04;
+};
+double best_seconds(const Context& context, const CallLimits& limits,
+                    const std::function<void()>& body);
 
 }  // namespace twill

@@ -3,8 +3,6 @@
 
 #include <algorithm>
 #include <cmath>
-#include <limits>
-#include <memory>
 
 #include "base/rng.h"
 #include "nn/builder.h"
@@ -22,25 +20,7 @@
 namespace twill {
 namespace {
 
-// The best of so many calls behind one that warms caches, and of more while they are short.
-constexpr int kFewestCalls = 3, kMostCalls = 20;
-constexpr double kEnoughSeconds = 0.04;
-
-template <class Body>
-double best_seconds(const Context& context, const Body& body) {
-  const std::unique_ptr<Timer> timer = open_timer(context);
-  double best = std::numeric_limits<double>::infinity(), total = 0.0;
-  body();
-  for (int call = 0; call < kFewestCalls || (total < kEnoughSeconds && call < kMostCalls); ++call) {
-    timer->start();
-    body();
-    timer->stop();
-    const double seconds = timer->take().front();
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return best;
-}
+constexpr CallLimits kCalls{};
 
 }  // namespace
 
@@ -78,12 +58,13 @@ Tensor LayerProbe::random_mask(double density) const {
 
 ProductSeconds LayerProbe::dense() {
   const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = weight_.view();
-  return {.forward = best_seconds(
-              context_, [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
-          .dgrad = best_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
-          .wgrad = best_seconds(context_, [&] {
-            gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
-          })};
+  return {
+      .forward = best_seconds(context_, kCalls,
+                              [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
+      .dgrad = best_seconds(context_, kCalls, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
+      .wgrad = best_seconds(context_, kCalls, [&] {
+        gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
+      })};
 }
 
 PackedShape LayerProbe::shape(bool transpose, PackedPattern pattern, std::int64_t max_kept) const {
@@ -95,10 +76,11 @@ PackedShape LayerProbe::shape(bool transpose, PackedPattern pattern, std::int64_
 
 ProductSeconds LayerProbe::products(const PackedMatrix& forward, const PackedMatrix& dgrad) {
   const View x = x_.view(), y = y_.view(), dx = dx_.view();
-  return {.forward = best_seconds(
-              context_, [&] { times_packed(context_, {.x = x, .packed = forward, .c = y}); }),
-          .dgrad = best_seconds(
-              context_, [&] { times_packed(context_, {.x = y, .packed = dgrad, .c = dx}); })};
+  return {
+      .forward = best_seconds(context_, kCalls,
+                              [&] { times_packed(context_, {.x = x, .packed = forward, .c = y}); }),
+      .dgrad = best_seconds(context_, kCalls,
+                            [&] { times_packed(context_, {.x = y, .packed = dgrad, .c = dx}); })};
 }
 
 // A weight packed for one product.
@@ -122,7 +104,7 @@ struct LayerProbe::Side {
                           .same_mask = same_mask});
   }
   double pack_seconds(bool same_mask) {
-    return best_seconds(context, [&] { pack(same_mask); });
+    return best_seconds(context, kCalls, [&] { pack(same_mask); });
   }
   PackedMatrix matrix() { return {.shape = shape, .storage = storage.view()}; }
 
@@ -138,7 +120,7 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
   const PackedShape shape{
       .rows = outputs_, .cols = tokens_, .max_kept = outputs_ * ((tokens_ + 3) / 4 * 2)};
   Tensor storage(DType::kU8, {packed_bytes(context_, shape)}, context_.memory());
-  return best_seconds(context_, [&] {
+  return best_seconds(context_, kCalls, [&] {
     mvue24(context_, {.x = y_.view(),
                       .y = sample.view(),
                       .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw});
@@ -178,16 +160,16 @@ LayerProbe::Packed LayerProbe::pattern(const PhaseConfig& phase) {
   Packed result{.products = products(forward.matrix(), dgrad.matrix())};
   if (phase.wgrad.estimator != "dense") result.products.wgrad = sampled_wgrad(phase.wgrad);
   const bool new_mask = part.is_soft() || part.refresh == 1;
-  result.upkeep = best_seconds(context_, carry) + forward.pack_seconds(!new_mask) +
+  result.upkeep = best_seconds(context_, kCalls, carry) + forward.pack_seconds(!new_mask) +
                   dgrad.pack_seconds(!new_mask);
   const bool chooses = !part.is_soft() || decay.on != "none";
   if (chooses) {
     const double packing = new_mask ? 0.0 : forward.pack_seconds(false) + dgrad.pack_seconds(false);
-    result.upkeep += (best_seconds(context_, choose) + packing) /
+    result.upkeep += (best_seconds(context_, kCalls, choose) + packing) /
                      static_cast<double>(part.is_soft() ? 1 : part.refresh);
   }
   if (decay.on != "none")
-    result.upkeep += best_seconds(context_, [&] {
+    result.upkeep += best_seconds(context_, kCalls, [&] {
       masked_decay(context_, {.target = gradient_.view(),
                               .weight = weight_.view(),
                               .mask = mask.view(),
@@ -210,17 +192,17 @@ LayerProbe::Packed LayerProbe::topology(double density) {
   find_kept(context_,
             {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
   const KeptPositions positions{.row_begin = row_begin.view(), .column = column.view()};
-  result.products.wgrad = best_seconds(context_, [&] {
+  result.products.wgrad = best_seconds(context_, kCalls, [&] {
     kept_gradient(context_,
                   {.dy = y_.view(), .x = x_.view(), .kept = positions, .values = values.view()});
   });
   result.upkeep =
-      forward.pack_seconds(true) + dgrad.pack_seconds(true) + best_seconds(context_, [&] {
+      forward.pack_seconds(true) + dgrad.pack_seconds(true) + best_seconds(context_, kCalls, [&] {
         scatter_kept(context_,
                      {.values = values.view(), .kept = positions, .dense = gradient_.view()});
       });
   result.new_mask =
-      forward.pack_seconds(false) + dgrad.pack_seconds(false) + best_seconds(context_, [&] {
+      forward.pack_seconds(false) + dgrad.pack_seconds(false) + best_seconds(context_, kCalls, [&] {
         find_kept(context_,
                   {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
         for (int array = 0; array < 3; ++array)  // the weight and its two moments

@@ -3,7 +3,6 @@
 
 #include <algorithm>
 #include <cstring>
-#include <limits>
 #include <utility>
 
 #include "base/bf16.h"
@@ -19,24 +18,7 @@ namespace {
 
 // A roof is the best of so many calls, and of as many more as fill so many seconds: clocks need
 // some time to rise from idle.
-constexpr int kFewestCalls = 5, kMostCalls = 1000;
-constexpr double kSeconds = 0.05;
-
-template <class Body>
-double best_seconds(const Context& context, const Body& body) {
-  const std::unique_ptr<Timer> timer = open_timer(context);
-  double best = std::numeric_limits<double>::infinity(), total = 0.0;
-  body();  // warm
-  for (int call = 0; call < kFewestCalls || (total < kSeconds && call < kMostCalls); ++call) {
-    timer->start();
-    body();
-    timer->stop();
-    const double seconds = timer->take().front();
-    best = std::min(best, seconds);
-    total += seconds;
-  }
-  return best;
-}
+constexpr CallLimits kCalls{.fewest = 5, .most = 1000, .enough = 0.05};
 
 // Normal numbers; on the device a piece of them over and over, because the host draws slowly: rows
 // of 8192 repeat after 32.
@@ -83,7 +65,7 @@ double host_copy(const Context& context) {
   parallel_for(pool, kElements, kGrain, [&](std::int64_t begin, std::int64_t end) {
     for (std::int64_t i = begin; i < end; ++i) source[i] = static_cast<float>(i % 8191);
   });
-  const double seconds = best_seconds(context, [&] {
+  const double seconds = best_seconds(context, kCalls, [&] {
     parallel_for(pool, kElements, kGrain, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(target + begin, source + begin,
                   static_cast<std::size_t>(end - begin) * sizeof(float));
@@ -112,7 +94,7 @@ double measure_product_roof(const Context& context) {
   GemmArgs args{.a = a.view(), .b = b.view(), .c = c.view()};
   const auto rate = [&] {
     return counted_flops(args) /
-           best_seconds(context, [&] { library(args, context.device(), context.queue()); });
+           best_seconds(context, kCalls, [&] { library(args, context.device(), context.queue()); });
   };
   double best = rate();
   if (shares_memory(context)) return best;
