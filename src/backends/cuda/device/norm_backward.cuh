@@ -84,6 +84,9 @@ class TeamSums {
       floats[i] = 0.0f;
   }
 
+  // For all threads of the team.
+  __device__ __forceinline__ void wait() const { sync_threads(barrier_, threads_); }
+
   // `sums` over the team. `half` is 0, 1, 0, 1, …
   __device__ __forceinline__ void add(float (&sums)[kSums], int half) const {
     const int lane = static_cast<int>(threadIdx.x) % kWarp, offset = half * kHalfBytes;
@@ -95,7 +98,7 @@ class TeamSums {
     }
     mine = warp_sum<kLanes>(mine);
     if (lane % kLanes == 0) write4(of_warp_ + offset, mine);
-    sync_threads(barrier_, threads_);
+    wait();
 #pragma unroll
     for (int k = 0; k < kSums; ++k) {
 #pragma unroll
@@ -266,7 +269,10 @@ __global__ __launch_bounds__(kBackwardThreads<T, kWide>,
   }
 
   let_next_grid_start();
-  __syncthreads();  // the slots are read: sums take their place
+  // The slots are read: sums take their place. The block's barrier is enough; racecheck, which does not
+  // set it against accesses behind a named one, wants to see the team's as well.
+  team_sums.wait();
+  __syncthreads();
   add_teams(sums, reinterpret_cast<float4*>(slots), team, threads);
   if (team > 0) return;
   float* partials = a.partials + blockIdx.x * kKinds * a.C;
