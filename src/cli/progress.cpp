@@ -52,7 +52,7 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
                         source.name, count(source.tokens), source.epochs));
   print(fmt::format("device   {} · {} threads\n", facts.backend, facts.num_threads));
   print(fmt::format("steps    {} of {} tokens\n", steps_, count(step_tokens_)));
-  print(fmt::format("memory\n{}\n", format_memory(facts.memory)));
+  print(format_memory(facts.memory, facts.dense_memory) + "\n");
 }
 
 double ProgressView::seconds_left(std::int64_t step) const {

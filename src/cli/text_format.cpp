@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/text_format.h"
 
+#include <algorithm>
 #include <array>
 #include <cmath>
 #include <cstdlib>
@@ -8,6 +9,14 @@
 #include <fmt/format.h>
 
 namespace twill::cli {
+namespace {
+
+std::int64_t bytes_in(const std::vector<MemoryLine>& table, const std::string& region) {
+  const auto found = std::ranges::find(table, region, &MemoryLine::region);
+  return found == table.end() ? 0 : found->bytes;
+}
+
+}  // namespace
 
 std::string command_name() {
   const char* name = std::getenv("TWILL_COMMAND");
@@ -42,14 +51,33 @@ std::string format_duration(double seconds) {
   return fmt::format("{}:{:02}", minutes, total % 60);
 }
 
-std::string format_memory(const std::vector<MemoryLine>& table) {
+std::string format_memory(const std::vector<MemoryLine>& table,
+                          const std::vector<MemoryLine>& dense) {
+  std::vector<MemoryLine> lines = table;
+  for (const MemoryLine& line : dense)
+    if (bytes_in(table, line.region) == 0) lines.push_back({line.region, 0});
   std::string text;
-  std::int64_t sum = 0;
-  for (const MemoryLine& line : table) {
-    text += fmt::format("  {:<20}{:>12}\n", line.region, format_bytes(line.bytes));
+  std::int64_t sum = 0, added = 0, saved = 0;
+  const auto add = [&](const std::string& region, std::int64_t bytes, std::int64_t change) {
+    text += fmt::format("  {:<20}{:>12}", region, format_bytes(bytes));
+    const std::string size =
+        fmt::format("{}{}", change > 0 ? '+' : '-', format_bytes(std::abs(change)));
+    if (change != 0) text += fmt::format("{:>16}", size);
+    text += "\n";
+  };
+  for (const MemoryLine& line : lines) {
+    const std::int64_t change = dense.empty() ? 0 : line.bytes - bytes_in(dense, line.region);
+    add(line.region, line.bytes, change);
     sum += line.bytes;
+    (change > 0 ? added : saved) += std::abs(change);
   }
-  return text + fmt::format("  {:<20}{:>12}\n", "in all", format_bytes(sum));
+  add("in all", sum, added - saved);
+  if (dense.empty()) return fmt::format("memory\n{}", text);
+  const auto amount = [](std::int64_t bytes) {
+    return bytes > 0 ? format_bytes(bytes) : std::string("nothing");
+  };
+  return fmt::format("{:<34}{:>16}\n{}  against dense: {} added, {} saved\n", "memory",
+                     "against dense", text, amount(added), amount(saved));
 }
 
 }  // namespace twill::cli

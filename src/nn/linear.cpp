@@ -62,8 +62,12 @@ GemmArgs Linear::forward_product(const Pass& pass, ConstView x, View y) const {
           .bias = bias_ != nullptr ? bias_->operand : View()};
 }
 
-void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) {
-  if (!packed || product.m() < kFewestPackedTokens) return gemm(pass.context, product);
+void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const {
+  if (!packed || product.m() < kFewestPackedTokens) {
+    if (packed && seam_.unpacked)
+      unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
+    return gemm(pass.context, product);
+  }
   times_packed(pass.context, {.x = product.a,
                               .packed = packed,
                               .c = product.c,

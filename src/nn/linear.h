@@ -46,7 +46,7 @@ class Linear {
   GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;
   GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
   // The product as it stands, or with the packed form of its b.
-  static void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed);
+  void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const;
   // dW (+)= sampleᵀ x without the sample's zeros.
   void packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const;
   // `x` itself, or its rounded copy in `scratch`.

@@ -50,6 +50,9 @@ struct LinearSeam {
   // The same weights without their zeros; absent: products take the operands above.
   PackedMatrix packed_forward = {};  // (out, in)
   PackedMatrix packed_dgrad = {};    // (in, out)
+  // Where `forward` and `dgrad` have no memory of their own: the place they share with other layers,
+  // filled from packed_forward by a pass of too few tokens.
+  View unpacked = {};
   // The sample of dY has its zeros left out of the product.
   bool packs_sample = false;
   // Where present, the gradient is computed for the kept entries alone, into an array of their

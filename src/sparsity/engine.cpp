@@ -106,7 +106,11 @@ void SparsityEngine::reserve(Builder& builder) {
     layer.seam = seam;
     const Shape& shape = seam->weight->shape;
     if (has_mask) builder.sparsity_state(layer.mask, DType::kU8, shape);
-    if (has_projection) builder.sparsity_state(layer.projected, builder.options().dtype, shape);
+    layer.is_unpacked = has_projection && is_always_packed(layer);
+    if (layer.is_unpacked)
+      builder.scratch_of("sparsity.projected", layer.projected, builder.options().dtype, shape);
+    else if (has_projection)
+      builder.sparsity_state(layer.projected, builder.options().dtype, shape);
     if (has_topology) builder.sparsity_state(layer.grown, DType::kU8, shape);
     if (compares) builder.sparsity_state(layer.before, DType::kU8, shape);
     largest = std::max(largest, layer.num_weights());
@@ -256,6 +260,7 @@ void SparsityEngine::point_seams() {
   const PhaseConfig& now = phase();
   for (SparseLayer& layer : layers_) {
     LinearSeam& seam = *layer.seam;
+    seam.unpacked = layer.is_unpacked ? layer.projected : View();
     const bool scope = in_scope(layer);
     const bool projected = scope && projects(now);
     seam.forward =
@@ -300,7 +305,8 @@ void SparsityEngine::refresh_masks(const Context& context) {
 void SparsityEngine::project_all(const Context& context) {
   if (!projects(phase())) return;
   if (phase().weights.scale == "recomputed" && phase().weights.is_soft()) set_scales(context);
-  for (SparseLayer* layer : scoped()) project(context, phase().weights, *layer);
+  for (SparseLayer* layer : scoped())
+    if (!layer->is_unpacked) project(context, phase().weights, *layer);
 }
 
 void SparsityEngine::after_backward(const Context& context, std::int64_t step) {

@@ -153,6 +153,8 @@ class SparsityEngine {
 
   // engine_packed.cpp
   void reserve_packed(Builder& builder);
+  // Both products of the layer run packed wherever a phase projects its weight.
+  bool is_always_packed(const SparseLayer& layer) const;
   void pack_all(const Context& context);
   const PlanEntry& entry_of(const SparseLayer& layer) const;
   bool wants_kept(const SparseLayer& layer, std::int64_t step) const;

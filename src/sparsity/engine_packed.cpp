@@ -7,6 +7,26 @@
 
 namespace twill {
 
+bool SparsityEngine::is_always_packed(const SparseLayer& layer) const {
+  if (plan_.execution == "masked") return false;
+  const LinearSeam& seam = *layer.seam;
+  for (std::size_t index = 0; index < recipe_.phase.size(); ++index) {
+    const PhaseConfig& phase = recipe_.phase[index];
+    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
+    if (phase.weights.is_dense() || !is_in_scope(seam, words)) continue;
+    const PlanEntry* entry =
+        plan_.find(static_cast<std::int64_t>(index), seam.weight->shape[0], seam.weight->shape[1]);
+    if (entry != nullptr && !entry->on) continue;
+    const double density = density_of(phase.weights, layer);
+    if (entry == nullptr || phase.weights.is_soft() || phase.weights.is_topology() ||
+        density >= std::min(entry->forward_below, entry->dgrad_below) ||
+        !matches_any(phase.weights.forward, seam.name) ||
+        !matches_any(phase.weights.dgrad, seam.name))
+      return false;
+  }
+  return true;
+}
+
 void SparsityEngine::reserve_packed(Builder& builder) {
   if (plan_.execution == "masked") return;
   for (SparseLayer& layer : layers_) {

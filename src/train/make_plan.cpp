@@ -42,9 +42,10 @@ std::string key_of(const Context& context, const RunConfig& config,
                    const std::vector<PlanEntry>& shapes) {
   RecipeConfig recipe = config.recipe;
   std::string text = fmt::format(
-      "{}\n{}\n{}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(), cpu_name(),
-      context.kernels().describe(), context.device().num_threads, config.micro_batch_tokens(),
-      config.accumulation(), config.train.steps, write_toml(recipe));
+      "{}\n{}\n{} {} {}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(),
+      cpu_name(), context.kernels().describe(), name_of(storage_type(config, context)),
+      packs_matrices(context) ? "packs" : "packs nothing", context.device().num_threads,
+      config.micro_batch_tokens(), config.accumulation(), config.train.steps, write_toml(recipe));
   for (const PlanEntry& entry : shapes)
     text += fmt::format("{} {} {} {}\n", entry.phase, entry.outputs, entry.inputs, entry.layers);
   return hash_text(hash_bytes(text.data(), text.size()));

@@ -18,6 +18,7 @@
 #include "train/device_choice.h"
 #include "train/host_masters.h"
 #include "train/make_plan.h"
+#include "train/memory_table.h"
 #include "train/memory_use.h"
 #include "train/roof.h"
 #include "train/run_folder.h"
@@ -189,8 +190,11 @@ class Run {
 
   RunFacts facts(const std::string& checkpoint) const {
     // On a GPU the table is of its memory alone.
-    std::vector<MemoryLine> memory = trainer_->memory_table();
-    if (shares_memory(*context_)) memory.push_back({"program and corpus", resident_bytes()});
+    std::vector<MemoryLine> memory = trainer_->memory_table(), dense;
+    if (!config().recipe.is_dense()) dense = dense_memory_table(*context_, config());
+    const MemoryLine program{"program and corpus", resident_bytes()};
+    for (std::vector<MemoryLine>* table : {&memory, &dense})
+      if (shares_memory(*context_) && !table->empty()) table->push_back(program);
     return {.folder = folder_->path(),
             .resumed_from = checkpoint,
             .backend = context_->kernels().name,
@@ -199,7 +203,8 @@ class Run {
             .train_tokens = corpus_.train_tokens(),
             .validation_tokens = corpus_.validation.size(),
             .sources = source_facts(),
-            .memory = std::move(memory)};
+            .memory = std::move(memory),
+            .dense_memory = std::move(dense)};
   }
 
   std::vector<SourceFacts> source_facts() const {

@@ -41,6 +41,7 @@ struct RunFacts {
   std::int64_t validation_tokens = 0;
   std::vector<SourceFacts> sources;
   std::vector<MemoryLine> memory;
+  std::vector<MemoryLine> dense_memory;  // of a sparse recipe: the same run trained dense
 };
 
 class TrainingListener {

@@ -36,7 +36,8 @@ constexpr uid_t kNobody = 65534;
     ::setrlimit(RLIMIT_FSIZE, &limits);
   }
   // Opened while we may: the folders above the binary may be closed to the unprivileged user.
-  const int binary = ::open(TWILL_BINARY, O_RDONLY | O_CLOEXEC);
+  const int binary =
+      ::open(options.binary.empty() ? TWILL_BINARY : options.binary.c_str(), O_RDONLY | O_CLOEXEC);
   if (options.unprivileged && ::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(98);
   ::setenv("TWILL_CACHE", (options.folder + "/.cache").c_str(), /*overwrite=*/1);
   std::vector<char*> argv{const_cast<char*>("twill")};

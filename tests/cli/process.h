@@ -18,6 +18,7 @@ struct ProcessResult {
 
 struct ProcessOptions {
   std::string folder = {};           // where it runs
+  std::string binary = {};           // instead of the build's own
   std::string out_file = {};         // standard output, instead of a file in the folder
   std::int64_t max_file_bytes = -1;  // a disk that is full beyond this size
   bool unprivileged = false;         // as root: gives up root first, so that permissions count

@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill plan, bench gemm, bench ffn and bench step --against-dense, from outside, on tiny shapes.
 #include <algorithm>
+#include <chrono>
+#include <filesystem>
+#include <iterator>
 #include <regex>
 
 #include <gtest/gtest.h>
@@ -73,6 +76,30 @@ TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {
   expect_error({"plan"}, "recipe dense is dense: there is nothing to plan");
   expect_error({"plan", "recipe=fst", "plan=none.toml"}, "none.toml");
   expect_error({"plan", "--frash"}, "--fresh");
+}
+
+// Another program has other times, though it be called the same.
+TEST_F(SparseBench, PlanOfAnotherBuildIsMeasuredAgain) {
+  const std::string copy = dir_ / "twill";
+  std::filesystem::copy_file(TWILL_BINARY, copy);
+  const auto plan_by_the_copy = [&] {
+    const ProcessResult plan =
+        run_twill({"plan", "recipe=fst", "device=cpu", "threads=1", "model.layers=1",
+                   "model.width=32", "model.heads=2", "model.context=32", "train.micro_batch=2"},
+                  {.folder = dir_.path(), .binary = copy});
+    ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  };
+  const auto num_kept = [&] {
+    return std::distance(std::filesystem::directory_iterator(dir_ / ".cache/plans"), {});
+  };
+  plan_by_the_copy();
+  EXPECT_EQ(num_kept(), 1);
+  plan_by_the_copy();
+  EXPECT_EQ(num_kept(), 1) << "the same build";
+  std::filesystem::last_write_time(copy,
+                                   std::filesystem::last_write_time(copy) + std::chrono::hours(1));
+  plan_by_the_copy();
+  EXPECT_EQ(num_kept(), 2) << "built an hour later";
 }
 
 TEST_F(SparseBench, GemmComparesPackedWithDense) {

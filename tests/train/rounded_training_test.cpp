@@ -5,10 +5,8 @@
 #include <gtest/gtest.h>
 #include <nlohmann/json.hpp>
 
-#include "io/temp_dir.h"
 #include "support/expect_error.h"
-#include "train/stop_after.h"
-#include "train/tiny_run.h"
+#include "train/planned_run.h"
 
 namespace twill {
 namespace {
@@ -51,6 +49,7 @@ class RoundedTraining : public testing::Test {
   }
 
   TempDir dir_;
+  OwnCache cache_{dir_ / "cache"};
 };
 
 const char* const kBf16 = "train.precision=bf16";
@@ -89,6 +88,39 @@ TEST_F(RoundedTraining, StaysInTheRunsConfig) {
   EXPECT_TRUE(config_has("rounded", "precision = \"bf16\""));
   start("plain", {"train.steps=1"});
   EXPECT_TRUE(config_has("plain", "precision = \"f32\"")) << "auto";
+}
+
+// Packed products take operands as they are: nothing here could round them on the way in.
+TEST_F(RoundedTraining, HasNoPackedProducts) {
+  const std::vector<std::string> packed{kBf16, "recipe=fst", "recipe.execution=packed"};
+  expect_error([&] { start("packed", packed); }, "recipe.execution = \"packed\": the cpu backend");
+  expect_error([&] { start("packed", packed); }, "use \"masked\" or \"auto\"");
+  const std::string plan = dir_.write("plan.toml", toml_of(auto_plan(true)));
+  expect_error(
+      [&] {
+        start("planned", {kBf16, "recipe=fst", "recipe.execution=auto", "plan=" + plan});
+      },
+      "plan.toml has packed products, which the cpu backend does not have; leave `plan` "
+      "out to have it measured here");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "packed"));
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "planned"));
+  EXPECT_EQ(start("masked", {kBf16, "recipe=fst"}), Outcome::kDone);
+}
+
+// So auto turns every layer off, which is dense training, to the bit; also behind a resume.
+TEST_F(RoundedTraining, AutoIsDense) {
+  const std::vector<std::string> automatic{kBf16, "recipe=fst", "recipe.execution=auto"};
+  EXPECT_EQ(start("dense", {kBf16}), Outcome::kDone);
+  EXPECT_EQ(start("auto", automatic), Outcome::kDone);
+  const Plan plan = read_plan(dir_ / "auto/plan.toml");
+  ASSERT_EQ(plan.layer.size(), 2U);
+  for (const PlanEntry& entry : plan.layer) EXPECT_FALSE(entry.on) << entry.outputs;
+  ASSERT_EQ(validation_losses("dense").size(), 4U);
+  EXPECT_EQ(validation_losses("auto"), validation_losses("dense"));
+  EXPECT_EQ(start("stopped", automatic, 7), Outcome::kInterrupted);
+  EXPECT_EQ(resume("stopped"), Outcome::kDone);
+  EXPECT_EQ(weights("stopped"), weights("auto"));
+  EXPECT_EQ(state("stopped"), state("auto"));
 }
 
 TEST(RoundedContext, IsForTrainingOnTheCpu) {

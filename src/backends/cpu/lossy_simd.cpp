@@ -76,6 +76,9 @@ void soft_columns_impl(const float* x, float* y, float scale, std::int64_t strid
 
 // A vector of groups: one channel per lane.
 struct Groups {
+  // Written out: g++ makes one without the target's options, which cannot call Arm's vectors.
+  HWY_INLINE Groups() {}
+
   VF x[4];
   MF kept[4];
 };

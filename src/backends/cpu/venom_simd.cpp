@@ -43,6 +43,9 @@ struct Step {
   static constexpr int kVectors = static_cast<int>(kColumns / kLanes);
   static constexpr std::int64_t kInVector = kM < kLanes ? kM : kLanes;
 
+  // Written out: g++ makes one without the target's options, which cannot call Arm's vectors.
+  HWY_INLINE Step() {}
+
   VI sizes[kVectors];
 
   // The maximum of every window, in all of its lanes.
