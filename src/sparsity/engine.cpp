@@ -57,12 +57,21 @@ bool needs_layers(const RecipeConfig& recipe) {
 
 }  // namespace
 
-Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options) {
+Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
+                                          const Plan& plan) {
   const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
-  for (const PhaseConfig& phase : recipe.phase) {
+  for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
+    const PhaseConfig& phase = recipe.phase[i];
     if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
     if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
-    if (!phase.activations.is_dense() && !is_auto) options.selects_activations = true;
+    const ActivationsPart& part = phase.activations;
+    if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
+    options.selects_activations = true;
+    const bool packs = std::ranges::any_of(plan.layer, &PlanEntry::packs_activations);
+    const double dense = part.dense_in == "all" ? part.dense_share : 0.0;
+    if (packs)
+      options.packed_activations =
+          std::max(options.packed_activations, selected_share(part, dense));
   }
   options.packs_samples = options.samples_gradients && recipe.execution != "masked";
   options.measures_activations = options.selects_activations || recipe.health.activations;
@@ -73,7 +82,7 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
     : plan_(plan),
-      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe) : recipe)),
+      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe, plan) : recipe)),
       clock_(recipe_, length),
       topology_(recipe_, clock_, length.steps, seed),
       activations_(builder, recipe_, seed),
@@ -209,7 +218,8 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
     pack_all(context);
   }
   if (activations_.exists() && !now.activations.is_dense() && (entered || cluster_due(age)))
-    activations_.refresh(context, now.activations, scope_words());
+    activations_.refresh(context, now.activations, layers_that_are_on());
+  point_packed_activations();
 }
 
 // The dense share needs a measurement, which a phase at the start of a run has only behind its first
@@ -247,8 +257,9 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
   moment_changes_.clear();
   project_all(context);
   point_seams();
+  if (activations_.exists()) activations_.enter(context, now.activations, layers_that_are_on());
+  point_packed_activations();
   pack_all(context);
-  if (activations_.exists()) activations_.enter(context, now.activations, scope_words());
   alarm_.begin_phase(clock_.begin(), clock_.end());
 }
 

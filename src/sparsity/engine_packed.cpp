@@ -31,6 +31,31 @@ const PlanEntry& SparsityEngine::entry_of(const SparseLayer& layer) const {
   return entry != nullptr ? *entry : kMasked;
 }
 
+ActivationSteering::InScope SparsityEngine::layers_that_are_on() const {
+  return [this](const LinearSeam& seam) {
+    return is_in_scope(seam, scope_words()) && plan_.is_on(clock_.index(), seam);
+  };
+}
+
+void SparsityEngine::point_packed_activations() {
+  for (SteeredFfn& ffn : activations_.ffns()) {
+    const FfnSeam& seam = *ffn.seam;
+    const Shape &in = ffn.input->weight->shape, &out = ffn.output->weight->shape;
+    const PlanEntry* input = plan_.find(clock_.index(), in[0], in[1]);
+    const PlanEntry* output = plan_.find(clock_.index(), out[0], out[1]);
+    ffn.input->packed_activations = ffn.output->packed_activations = {};
+    if (!seam.selects || input == nullptr || output == nullptr) continue;
+    const double kept = selected_share(seam.m, seam.dense_forward ? ffn.dense_share : 0.0);
+    const double in_wgrad = seam.transposed_m > 0
+                                ? std::min(kept, selected_share(seam.transposed_m, ffn.dense_share))
+                                : kept;
+    ffn.output->packed_activations = {.forward = output->forward_selected ? kept : 0.0,
+                                      .wgrad = output->wgrad_selected ? in_wgrad : 0.0};
+    ffn.input->packed_activations = {.dgrad = input->dgrad_selected ? kept : 0.0,
+                                     .wgrad = input->wgrad_selected ? in_wgrad : 0.0};
+  }
+}
+
 void SparsityEngine::pack_all(const Context& context) {
   if (plan_.execution == "masked") return;
   for (SparseLayer& layer : layers_) {
