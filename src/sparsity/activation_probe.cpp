@@ -43,7 +43,7 @@ ActivationProbe::ActivationProbe(const Context& context, const LinearSeam& input
       tokens_(tokens),
       width_(input.weight->shape[1]),
       hidden_(input.weight->shape[0]),
-      kept_(selected_share(part, part.dense_in == "all" ? part.dense_share : 0.0)),
+      kept_(most_selected(part)),
       builder_(context,
                {.max_time = tokens, .selects_activations = true, .packed_activations = kept_}),
       seam_(builder_.ffn_seam({.name = "ffn", .width = width_, .hidden = hidden_})),

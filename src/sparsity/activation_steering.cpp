@@ -83,8 +83,9 @@ double selected_share(std::int64_t m, double dense) {
   return dense + (1.0 - dense) * 2.0 / static_cast<double>(m);
 }
 
-double selected_share(const ActivationsPart& part, double dense) {
-  return selected_share(part.pattern == "2:4" ? 4 : part.m, dense);
+double most_selected(const ActivationsPart& part) {
+  const double dense = part.dense_in == "all" ? part.dense_share : 0.0;
+  return std::min(1.0, dense + 2.0 / static_cast<double>(part.pattern == "2:4" ? 4 : part.m));
 }
 
 ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& recipe,

@@ -19,7 +19,9 @@ void set_selection(FfnSeam& seam, const ActivationsPart& part);
 
 // What a selection of two in `m` leaves, with all of the neurons that stay dense.
 double selected_share(std::int64_t m, double dense);
-double selected_share(const ActivationsPart& part, double dense);
+// The largest share that a token can keep, but for Builder's kMostRoundedUp: a window may keep two
+// besides its dense neurons.
+double most_selected(const ActivationsPart& part);
 
 struct SteeredFfn {
   FfnSeam* seam = nullptr;

@@ -57,27 +57,6 @@ bool needs_layers(const RecipeConfig& recipe) {
 
 }  // namespace
 
-Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
-                                          const Plan& plan) {
-  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
-  for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
-    const PhaseConfig& phase = recipe.phase[i];
-    if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
-    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
-    const ActivationsPart& part = phase.activations;
-    if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
-    options.selects_activations = true;
-    const bool packs = std::ranges::any_of(plan.layer, &PlanEntry::packs_activations);
-    const double dense = part.dense_in == "all" ? part.dense_share : 0.0;
-    if (packs)
-      options.packed_activations =
-          std::max(options.packed_activations, selected_share(part, dense));
-  }
-  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
-  options.measures_activations = options.selects_activations || recipe.health.activations;
-  return options;
-}
-
 SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
@@ -406,26 +385,6 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
   const bool settled = mean < rule.below;
   const bool allowed = first < static_cast<double>(step + 1);
   if (settled && allowed) clock_.end_early(step + 1);
-}
-
-SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {
-  for (SparseLayer& layer : engine_.layers_) {
-    LinearSeam& seam = *layer.seam;
-    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
-    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
-    seam.forward = seam.dgrad = ConstView();
-    seam.packed_forward = seam.packed_dgrad = {};
-  }
-}
-
-SparsityEngine::MasterWeights::~MasterWeights() {
-  for (std::size_t i = 0; i < saved_.size(); ++i) {
-    LinearSeam& seam = *engine_.layers_[i].seam;
-    seam.forward = saved_[i].forward;
-    seam.dgrad = saved_[i].dgrad;
-    seam.packed_forward = saved_[i].packed_forward;
-    seam.packed_dgrad = saved_[i].packed_dgrad;
-  }
 }
 
 }  // namespace twill

@@ -1,11 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed execution: which products of a layer leave zeros out, by the plan and the layer's density.
+// What the layers are built with, and packed execution: which products of a layer leave zeros out, by
+// the plan and the layer's density.
 #include <algorithm>
 
 #include "sparsity/engine.h"
 #include "sparsity/scope.h"
 
 namespace twill {
+
+Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
+                                          const Plan& plan) {
+  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
+  for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
+    const PhaseConfig& phase = recipe.phase[i];
+    if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
+    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
+    const ActivationsPart& part = phase.activations;
+    if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
+    options.selects_activations = true;
+    const bool packs = std::ranges::any_of(plan.layer, &PlanEntry::packs_activations);
+    if (packs)
+      options.packed_activations = std::max(options.packed_activations, most_selected(part));
+  }
+  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
+  options.measures_activations = options.selects_activations || recipe.health.activations;
+  return options;
+}
 
 void SparsityEngine::reserve_packed(Builder& builder) {
   if (plan_.execution == "masked") return;
@@ -115,6 +135,26 @@ std::int64_t SparsityEngine::num_off() const {
   return std::ranges::count_if(layers_, [&](const SparseLayer& layer) {
     return is_in_scope(*layer.seam, scope_words()) && !in_scope(layer);
   });
+}
+
+SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {
+  for (SparseLayer& layer : engine_.layers_) {
+    LinearSeam& seam = *layer.seam;
+    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
+    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
+    seam.forward = seam.dgrad = ConstView();
+    seam.packed_forward = seam.packed_dgrad = {};
+  }
+}
+
+SparsityEngine::MasterWeights::~MasterWeights() {
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    LinearSeam& seam = *engine_.layers_[i].seam;
+    seam.forward = saved_[i].forward;
+    seam.dgrad = saved_[i].dgrad;
+    seam.packed_forward = saved_[i].packed_forward;
+    seam.packed_dgrad = saved_[i].packed_dgrad;
+  }
 }
 
 }  // namespace twill

@@ -7,6 +7,7 @@
 
 #include "io/temp_dir.h"
 #include "papers/recipe_run.h"
+#include "sparsity/measure_plan.h"
 #include "sparsity/plan.h"
 
 namespace twill {
@@ -163,6 +164,47 @@ TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
     off.step();
     EXPECT_FALSE(off.sparsity().trains_otherwise());
   }
+}
+
+// Both matrices of an FFN have one shape, and one entry of the plan: each takes what is selected where
+// it has it.
+TEST_P(PackedSelection, FollowsMaskedExecutionInSquareFfns) {
+  const Settings square{"model.ffn.width=16"};
+  TinyTrainer masked(with_execution(GetParam(), "masked") + square);
+  TinyTrainer packed(with_execution(GetParam(), "packed") + square);
+  ASSERT_EQ(packed.trainer.sparsity().plan().layer.size(), 1U);
+  SelectionLog log;
+  for (int step = 0; step < 8; ++step) {
+    restore(state_of(masked), packed);
+    packed.context.observer = &log;
+    const StepResult a = masked.trainer.step(), b = packed.trainer.step();
+    packed.context.observer = nullptr;
+    ASSERT_NEAR(a.grad_norm, b.grad_norm, 1e-4 * a.grad_norm) << "step " << step;
+  }
+  EXPECT_GT(log.products, 8);
+}
+
+// Times depend on the machine; what is measured for which matrix does not.
+TEST_P(PackedSelection, IsMeasuredForBothMatricesTogether) {
+  TinyTrainer like(with_execution(GetParam(), "masked"));
+  RecipeConfig recipe = like.config.recipe;
+  recipe.execution = "auto";
+  const Plan plan = measure_plan(like.context, recipe, like.trainer.builder().linear_seams(),
+                                 {.tokens = 64, .steps = 24});
+  ASSERT_EQ(plan.layer.size(), 2U);
+  const PlanEntry &input = plan.layer[0], &output = plan.layer[1];
+  ASSERT_GT(input.outputs, input.inputs);
+  for (const PlanEntry* entry : {&input, &output}) {
+    EXPECT_GT(entry->selection, 0.0);
+    EXPECT_GT(entry->dense.sum(), 0.0);
+    EXPECT_GT(entry->packed.wgrad, 0.0);
+    EXPECT_NE(entry->packed.wgrad, entry->dense.wgrad);
+  }
+  EXPECT_NE(input.packed.dgrad, input.dense.dgrad);
+  EXPECT_NE(output.packed.forward, output.dense.forward);
+  EXPECT_FALSE(input.forward_selected || output.dgrad_selected);
+  EXPECT_EQ(input.on, output.on);
+  EXPECT_EQ(plan.selects(1), input.on);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, PackedSelection, testing::Values("venom", "relu2-24"), test_name);

@@ -4,9 +4,9 @@
 //
 // The score of a column costs an addition per element, the choice of four columns is shared by V
 // rows. Columns in order go through SIMD. Rows whose columns have another order are brought into it
-// first and their masks back behind it, two loads and two stores per element in the second cache:
-// 4096 x 2048 take half as long again, and a fifth of the plain way, one element at a time, which is
-// left for windows other than 4, 8 and 16 within a row and for transposed blocks of several columns.
+// first, and their masks back behind it: 4096 x 2048 take 13 ms in place of 9 (64:2:8) and 10 in
+// place of 3 (1:2:4) on two cores. The plain way, one element at a time, takes 40 to 60; it is left
+// for windows other than 4, 8 and 16 within a row and for transposed blocks of several columns.
 #include "ops/venom.h"
 
 #include <algorithm>
