@@ -68,21 +68,11 @@ RecipeConfig recipe_of(const RunConfig& config, FfnExecution execution) {
   return recipe;
 }
 
-Plan plan_of(const RunConfig& config, FfnExecution execution, Builder& builder) {
-  const RecipeConfig recipe = recipe_of(config, execution);
-  if (recipe.is_dense()) return {};
-  if (execution != FfnExecution::kPlanned) return fixed_plan(recipe, builder.linear_seams());
-  return measure_plan(builder.context(), recipe, builder.linear_seams(),
-                      {.tokens = config.micro_batch_tokens(), .steps = config.train.steps});
-}
-
-Builder::Options options_of(const Context& context, const RunConfig& config,
-                            FfnExecution execution) {
-  return SparsityEngine::asked_of(recipe_of(config, execution),
-                                  {.dtype = storage_type(config, context),
-                                   .training = true,
-                                   .max_batch = config.train.micro_batch,
-                                   .max_time = config.sequence()});
+Builder::Options plain_options(const Context& context, const RunConfig& config) {
+  return {.dtype = storage_type(config, context),
+          .training = true,
+          .max_batch = config.train.micro_batch,
+          .max_time = config.sequence()};
 }
 
 FeedForward::Options ffn_options(const ModelConfig& model) {
@@ -93,6 +83,18 @@ FeedForward::Options ffn_options(const ModelConfig& model) {
           .init_std = model.init.std,
           .output_init_std = model.init.std * model.init.residual_scale,
           .dropout = 0.0};
+}
+
+// Of an FFN without memory.
+Plan plan_of(const Context& context, const RunConfig& config, FfnExecution execution) {
+  const RecipeConfig recipe = recipe_of(config, execution);
+  if (recipe.is_dense()) return {};
+  Builder builder(context, plain_options(context, config));
+  const FeedForward ffn(builder, "blocks.0.ffn", ffn_options(config.model));
+  if (execution != FfnExecution::kPlanned)
+    return fixed_plan(recipe, builder.linear_seams(), packs_any_mask(context));
+  return measure_plan(context, recipe, builder.linear_seams(),
+                      {.tokens = config.micro_batch_tokens(), .steps = config.train.steps});
 }
 
 }  // namespace
@@ -126,10 +128,12 @@ const std::vector<std::string>& work_kinds() {
 FfnProbe::FfnProbe(Context& context, const RunConfig& config, FfnExecution execution)
     : context_(context),
       config_(config),
-      builder_(context, options_of(context, config, execution)),
+      plan_(plan_of(context, config, execution)),
+      builder_(context, SparsityEngine::asked_of(recipe_of(config, execution),
+                                                 plain_options(context, config), plan_)),
       ffn_(builder_, "blocks.0.ffn", ffn_options(config.model)),
       engine_(builder_, recipe_of(config, execution), config.length(), config.sequence(),
-              static_cast<std::uint64_t>(config.train.seed), plan_of(config, execution, builder_)) {
+              static_cast<std::uint64_t>(config.train.seed), plan_) {
   if (execution != FfnExecution::kDense && !config.recipe.phase.empty())
     rare_ = rare_work(config.recipe.phase.front(), config.train.steps);
   const Shape stream{config.micro_batch_tokens(), config.model.width};

@@ -45,6 +45,7 @@ class FfnProbe {
   Context& context_;
   const RunConfig& config_;
   RareWork rare_;
+  Plan plan_;
   Builder builder_;
   FeedForward ffn_;
   View x_, residual_, out_, dout_, dx_;  // (tokens, width)

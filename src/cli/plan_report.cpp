@@ -32,15 +32,16 @@ std::string break_even_text(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 std::string entry_row(const PlanEntry& entry, std::int64_t plan_tokens) {
   const auto dense = [&](double seconds) { return ms_text(entry, seconds); };
-  return fmt::format(
-      "{:>6}  {:<14}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n", entry.layers,
-      weight_text(entry), is_measured(entry) ? fmt::format("{:.3f}", entry.density) : "-",
-      dense(entry.dense.forward), dense(entry.dense.dgrad), dense(entry.dense.wgrad),
-      packed_ms_text(entry, entry.packed.forward, entry.dense.forward),
-      packed_ms_text(entry, entry.packed.dgrad, entry.dense.dgrad),
-      packed_ms_text(entry, entry.packed.wgrad, entry.dense.wgrad), dense(entry.upkeep),
-      is_measured(entry) ? fmt::format("{:.2f}", gain_of(entry)) : "-",
-      break_even_text(entry, plan_tokens), packed_products(entry));
+  return fmt::format("{:>6}  {:<14}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
+                     entry.layers, weight_text(entry),
+                     is_measured(entry) ? fmt::format("{:.3f}", entry.density) : "-",
+                     dense(entry.dense.forward), dense(entry.dense.dgrad), dense(entry.dense.wgrad),
+                     packed_ms_text(entry, entry.packed.forward, entry.dense.forward),
+                     packed_ms_text(entry, entry.packed.dgrad, entry.dense.dgrad),
+                     packed_ms_text(entry, entry.packed.wgrad, entry.dense.wgrad),
+                     dense(entry.upkeep + entry.selection),
+                     is_measured(entry) ? fmt::format("{:.2f}", gain_of(entry)) : "-",
+                     break_even_text(entry, plan_tokens), packed_products(entry));
 }
 
 std::string table_head() {
@@ -106,6 +107,7 @@ JsonValue json_of(const PlanEntry& entry, std::int64_t plan_tokens) {
   object.emplace_back("dense", json_of(entry.dense));
   object.emplace_back("packed", json_of(entry.packed));
   object.emplace_back("upkeep_ms", 1e3 * entry.upkeep);
+  object.emplace_back("selection_ms", 1e3 * entry.selection);
   object.emplace_back("gain", gain_of(entry));
   object.emplace_back("pays_from_tokens",
                       json_if(tokens.has_value(), static_cast<double>(tokens.value_or(0))));

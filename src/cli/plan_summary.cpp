@@ -13,19 +13,23 @@ namespace {
 struct PlannedProduct {
   const char* name;
   double below, dense, packed;
+  bool selected;  // without the zeros of activations
+  bool is_packed(double density) const { return selected || density < below; }
 };
 
 std::array<PlannedProduct, 3> products_of(const PlanEntry& entry) {
-  return {{{"forward", entry.forward_below, entry.dense.forward, entry.packed.forward},
-           {"dgrad", entry.dgrad_below, entry.dense.dgrad, entry.packed.dgrad},
-           {"wgrad", entry.wgrad_below, entry.dense.wgrad, entry.packed.wgrad}}};
+  return {
+      {{"forward", entry.forward_below, entry.dense.forward, entry.packed.forward,
+        entry.forward_selected},
+       {"dgrad", entry.dgrad_below, entry.dense.dgrad, entry.packed.dgrad, entry.dgrad_selected},
+       {"wgrad", entry.wgrad_below, entry.dense.wgrad, entry.packed.wgrad, entry.wgrad_selected}}};
 }
 
 // Without upkeep: what grows with the tokens.
 double product_seconds_if_on(const PlanEntry& entry) {
-  double sum = 0.0;
+  double sum = entry.selection;
   for (const PlannedProduct& product : products_of(entry))
-    sum += entry.density < product.below ? product.packed : product.dense;
+    sum += product.is_packed(entry.density) ? product.packed : product.dense;
   return sum;
 }
 
@@ -33,8 +37,9 @@ double product_seconds_if_on(const PlanEntry& entry) {
 
 LayerState state_of(const PlanEntry& entry) {
   if (!entry.on) return LayerState::kOff;
-  const bool packs = std::ranges::any_of(
-      products_of(entry), [](const PlannedProduct& product) { return product.below > 0.0; });
+  const bool packs = std::ranges::any_of(products_of(entry), [](const PlannedProduct& product) {
+    return product.selected || product.below > 0.0;
+  });
   return packs ? LayerState::kPacked : LayerState::kMasked;
 }
 
@@ -44,8 +49,10 @@ std::string packed_products(const PlanEntry& entry) {
   if (state_of(entry) == LayerState::kOff) return "off";
   std::string text;
   for (const PlannedProduct& product : products_of(entry)) {
-    if (product.below <= 0.0) continue;
+    if (!product.selected && product.below <= 0.0) continue;
     text += fmt::format("{}{}", text.empty() ? "" : ", ", product.name);
+    if (product.selected) text += " of activations";
+    if (product.below <= 0.0) continue;
     // A topology may grow denser than what the product gains at, or begin so.
     if (is_measured(entry) && entry.density >= product.below)
       text += fmt::format(" below {:.2f}", product.below);

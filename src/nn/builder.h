@@ -40,6 +40,9 @@ struct MemoryLine {
   std::int64_t bytes;
 };
 
+// Neurons that stay dense are as many as leave whole windows of selected ones, of 128 at most.
+constexpr std::int64_t kMostRoundedUp = 128;
+
 class Builder {
  public:
   // The largest pass this model will see is max_batch sequences of max_time tokens.
@@ -53,10 +56,13 @@ class Builder {
     bool decoding = false;
     Recompute recompute = {};
     // What the steering of sparsity will ask of the layers: each costs scratch memory.
-    bool samples_gradients = false;     // LinearSeam::wgrad
-    bool packs_samples = false;         // LinearSeam::packs_sample, where the backend can
-    bool rounds_operands = false;       // LinearSeam::fp8
-    bool selects_activations = false;   // FfnSeam::selects
+    bool samples_gradients = false;    // LinearSeam::wgrad
+    bool packs_samples = false;        // LinearSeam::packs_sample, where the backend can
+    bool rounds_operands = false;      // LinearSeam::fp8
+    bool selects_activations = false;  // FfnSeam::selects
+    // LinearSeam::packed_activations, where the backend can: the largest share of the neurons that a
+    // token keeps, but for kMostRoundedUp more; 0: never.
+    double packed_activations = 0.0;
     bool measures_activations = false;  // FfnSeam::nonzero
   };
 

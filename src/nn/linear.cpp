@@ -1,6 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/linear.h"
 
+#include <algorithm>
+#include <cmath>
+
 #include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/mvue24.h"
@@ -13,6 +16,15 @@ namespace {
 // dYᵀ, two of four entries along tokens; the last group of tokens may be smaller.
 PackedShape sample_shape(std::int64_t outputs, std::int64_t tokens) {
   return {.rows = outputs, .cols = tokens, .max_kept = outputs * ((tokens + 3) / 4 * 2)};
+}
+
+// Activations of an FFN as a packed matrix.
+PackedShape activation_shape(std::int64_t tokens, std::int64_t hidden, double share,
+                             bool transpose) {
+  const auto most = static_cast<std::int64_t>(std::ceil(share * static_cast<double>(hidden)));
+  return {.rows = transpose ? hidden : tokens,
+          .cols = transpose ? tokens : hidden,
+          .max_kept = tokens * std::min(hidden, most + kMostRoundedUp)};
 }
 
 }  // namespace
@@ -37,6 +49,18 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
     builder.scratch_bytes(
         "linear.packed_sample", packed_sample_,
         packed_bytes(builder.context(), sample_shape(options.out, builder.max_tokens())));
+  if (asked.packed_activations > 0.0 && options.family == LayerFamily::kFfn &&
+      packs_any_mask(builder.context())) {
+    most_kept_ = asked.packed_activations;
+    const std::int64_t hidden =
+        options.width_axis == GroupAxis::kWithinRow ? options.out : options.in;
+    std::int64_t bytes = 0;
+    for (const bool transpose : {false, true})
+      bytes = std::max(
+          bytes, packed_bytes(builder.context(), activation_shape(builder.max_tokens(), hidden,
+                                                                  most_kept_, transpose)));
+    builder.scratch_bytes("linear.packed_activations", packed_activations_, bytes);
+  }
   if (!asked.rounds_operands) return;
   builder.scratch("linear.rounded_weight", rounded_weight_, {options.out, options.in});
   builder.scratch("linear.rounded_input", rounded_input_, inputs);
@@ -78,7 +102,26 @@ void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& 
                               .before = product.before});
 }
 
+PackedMatrix Linear::packed_activations(const Pass& pass, ConstView a, double share,
+                                        bool transpose) const {
+  const PackedShape shape = activation_shape(a.rows(), a.cols(), most_kept_, transpose);
+  pack_matrix(pass.context,
+              {.dense = a, .shape = shape, .storage = packed_activations_, .transpose = transpose});
+  return {.shape = shape,
+          .storage = packed_activations_,
+          .kept = std::llround(share * static_cast<double>(a.num_elements()))};
+}
+
 void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) const {
+  if (const double share = seam_.packed_activations.forward; leaves_out(pass, share)) {
+    packed_times(pass.context, {.packed = packed_activations(pass, x, share, /*transpose=*/false),
+                                .b = seam_.forward_operand(),
+                                .c = y,
+                                .trans_b = true,
+                                .bias = bias_ != nullptr ? bias_->operand : View(),
+                                .addend = addend});
+    return;
+  }
   GemmArgs product = forward_product(pass, x, y);
   product.addend = addend;
   run(pass, product, seam_.packed_forward);
@@ -100,6 +143,12 @@ GemmArgs Linear::dgrad_product(const Pass& pass, ConstView dy, View dx) const {
 }
 
 void Linear::dgrad(const Pass& pass, ConstView dy, View dx) const {
+  if (const double share = seam_.packed_activations.dgrad; leaves_out(pass, share)) {
+    packed_times(pass.context, {.packed = packed_activations(pass, dy, share, /*transpose=*/false),
+                                .b = seam_.dgrad_operand(),
+                                .c = dx});
+    return;
+  }
   run(pass, dgrad_product(pass, dy, dx), seam_.packed_dgrad);
 }
 
@@ -126,6 +175,7 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
                                  .accumulate = pass.accumulate});
     return;
   }
+  if (leaves_out(pass, seam_.packed_activations.wgrad)) return wgrad_of_activations(pass, x, dy);
   if (seam_.wgrad != WgradSample::kDense) {
     const View sample = pass.rows(sampled_);
     mvue24(pass.context,
@@ -143,6 +193,18 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
                       .c = weight_.gradient,
                       .trans_a = true,
                       .accumulate = pass.accumulate});
+}
+
+// P is dYᵀ of the input matrix, xᵀ of the output matrix: there the product is dWᵀ.
+void Linear::wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const {
+  const bool is_output = seam_.width_axis == GroupAxis::kWithinColumn;
+  const double share = seam_.packed_activations.wgrad;
+  packed_times(pass.context,
+               {.packed = packed_activations(pass, is_output ? x : dy, share, /*transpose=*/true),
+                .b = is_output ? dy : x,
+                .c = weight_.gradient,
+                .trans_c = is_output,
+                .accumulate = pass.accumulate});
 }
 
 void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const {

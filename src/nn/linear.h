@@ -47,6 +47,14 @@ class Linear {
   GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
   // The product as it stands, or with the packed form of its b.
   void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const;
+  // Whether the product with this share of activations leaves their zeros out.
+  bool leaves_out(const Pass& pass, double share) const {
+    return share > 0.0 && pass.as_trained && !rounds(pass) && pass.tokens() >= kFewestPackedTokens;
+  }
+  // Selected activations, or their transposed, without zeros.
+  PackedMatrix packed_activations(const Pass& pass, ConstView a, double share,
+                                  bool transpose) const;
+  void wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
   // dW (+)= sampleᵀ x without the sample's zeros.
   void packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const;
   // `x` itself, or its rounded copy in `scratch`.
@@ -58,11 +66,13 @@ class Linear {
   Parameter& weight_;  // (out, in)
   Parameter* bias_ = nullptr;
   LinearSeam& seam_;
-  View sampled_;         // (tokens, out)
-  View packed_sample_;   // storage of a packed (out, tokens)
-  View rounded_weight_;  // (out, in)
-  View rounded_input_;   // (tokens, in)
-  View rounded_output_;  // (tokens, out)
+  View sampled_;             // (tokens, out)
+  View packed_sample_;       // storage of a packed (out, tokens)
+  View packed_activations_;  // storage of a packed (tokens, hidden) or its transposed
+  double most_kept_ = 0.0;   // Builder::Options::packed_activations
+  View rounded_weight_;      // (out, in)
+  View rounded_input_;       // (tokens, in)
+  View rounded_output_;      // (tokens, out)
 };
 
 }  // namespace twill

@@ -32,6 +32,16 @@ enum class Fp8Mode : std::uint8_t { kNone, kReference, kMixed };
 // speed at 2:4, even at about 20). Passes of fewer, as in decoding, take the dense operands.
 constexpr std::int64_t kFewestPackedTokens = 32;
 
+// Which products of an FFN's matrix leave the zeros of selected activations out, in passes that
+// select any, and the share that is left of them; 0: the product takes them with their zeros. For the
+// input matrix dY is what is selected, for the output matrix x. Zeros of the weight stay in such a
+// product.
+struct PackedActivations {
+  double forward = 0.0;  // output matrix alone
+  double dgrad = 0.0;    // input matrix alone
+  double wgrad = 0.0;
+};
+
 // One weight matrix and its three products.
 struct LinearSeam {
   std::string name;  // "blocks.0.ffn.input"
@@ -55,6 +65,7 @@ struct LinearSeam {
   View unpacked = {};
   // The sample of dY has its zeros left out of the product.
   bool packs_sample = false;
+  PackedActivations packed_activations = {};
   // Where present, the gradient is computed for the kept entries alone, into an array of their
   // number; the weight's own gradient is then nobody's, or of the other layer that shares it.
   KeptPositions kept = {};

@@ -212,6 +212,7 @@ struct KernelTable {
 
   // Products that leave zeros out, all or none of them.
   std::int64_t (*packed_bytes)(const PackedShape&, const Device&) = nullptr;
+  bool packs_any_mask = false;  // PackedPattern::kAny, and packed_times with it
   Kernel<PackMatrixArgs> pack_matrix = nullptr;
   Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
   Kernel<TimesPackedArgs> times_packed = nullptr;

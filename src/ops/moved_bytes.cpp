@@ -223,7 +223,8 @@ std::int64_t moved_bytes(const PackMatrixArgs& args) {
   return bytes_of({args.dense, args.mask, args.storage});
 }
 std::int64_t moved_bytes(const PackedTimesArgs& args) {
-  return bytes_of({args.packed.storage, args.b}) + result(args.c, args.accumulate);
+  return bytes_of({args.packed.storage, args.b, args.bias, args.addend}) +
+         result(args.c, args.accumulate);
 }
 std::int64_t moved_bytes(const ScatterKeptArgs& args) {
   return bytes_of({args.kept.row_begin, args.kept.column, args.values, args.values});

@@ -24,6 +24,10 @@ void require_storage(const char* op, const Context& context, ConstView storage,
 
 bool packs_matrices(const Context& context) { return context.kernels().packed_bytes != nullptr; }
 
+bool packs_any_mask(const Context& context) {
+  return packs_matrices(context) && context.kernels().packs_any_mask;
+}
+
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
   require(packs_matrices(context), "[packed_bytes] the {} backend has no packed products",
           context.kernels().name);

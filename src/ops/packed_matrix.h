@@ -61,6 +61,8 @@ struct UnpackMatrixArgs {
 
 // Whether the backend has packed products at all.
 bool packs_matrices(const Context& context);
+// Whether it has them for every mask (kAny), which products with activations need.
+bool packs_any_mask(const Context& context);
 // Bytes that a packed matrix of this shape takes.
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape);
 

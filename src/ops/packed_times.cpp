@@ -6,11 +6,18 @@
 namespace twill {
 
 void validate(const PackedTimesArgs& args) {
-  require_one_float_type("packed_times", {{"b", args.b}, {"c", args.c}});
+  require_one_float_type(
+      "packed_times",
+      {{"b", args.b}, {"c", args.c}, {"bias", args.bias, true}, {"addend", args.addend, true}});
   require(args.b.shape().rank() == 2 && args.c.shape().rank() == 2,
           "[packed_times] b and c must be matrices, got {}, {}", to_string(args.b.shape()),
           to_string(args.c.shape()));
-  require_shape("packed_times", {"b", args.b}, {args.k(), args.n()});
+  require_shape("packed_times", {"b", args.b},
+                args.trans_b ? Shape{args.n(), args.k()} : Shape{args.k(), args.n()});
+  require_shape("packed_times", {"bias", args.bias, true}, {args.n()});
+  require_shape("packed_times", {"addend", args.addend, true}, {args.m(), args.n()});
+  require(!(args.bias || args.addend) || !(args.trans_c || args.accumulate),
+          "[packed_times] bias and addend do not go with trans_c or accumulate");
   require_packed("packed_times", args.packed, args.m(), args.k());
 }
 

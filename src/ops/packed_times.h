@@ -2,11 +2,15 @@
 // Product of a packed matrix with a plain one: weight gradients of sampled dY, products with selected
 // activations.
 //
-//   c = P b [+ c]
+//   c = P b [+ bias] [+ addend] [+ c]
 //
 //   packed  P, (M, K), ops/packed_matrix.h
-//   b       (K, N)
-//   c       (M, N)   must not overlap b
+//   b       (K, N), with trans_b (N, K) and its transposed is multiplied
+//   c       (M, N), with trans_c (N, M) and takes the transposed sums; must not overlap b
+//   bias    (N)    optional  added to every row of P b
+//   addend  (M, N) optional  e.g. the residual stream; must not overlap c
+//
+// bias and addend do not go with trans_c or accumulate.
 //
 // f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32,
 // in an order fixed by P and the shape, what c held added last: the number of threads changes no bit.
@@ -22,11 +26,15 @@ struct PackedTimesArgs {
   PackedMatrix packed;
   ConstView b;
   View c;
+  bool trans_b = false;
+  bool trans_c = false;
   bool accumulate = false;
+  ConstView bias = {};
+  ConstView addend = {};
 
-  std::int64_t m() const { return c.shape()[0]; }
-  std::int64_t n() const { return c.shape()[1]; }
-  std::int64_t k() const { return b.shape()[0]; }
+  std::int64_t m() const { return c.shape()[trans_c ? 1 : 0]; }
+  std::int64_t n() const { return c.shape()[trans_c ? 0 : 1]; }
+  std::int64_t k() const { return b.shape()[trans_b ? 1 : 0]; }
 };
 
 void validate(const PackedTimesArgs& args);

@@ -70,6 +70,24 @@ LinearSeam* matrix_of(const FfnSeam& ffn, const char* which,
 
 }  // namespace
 
+void set_selection(FfnSeam& seam, const ActivationsPart& part) {
+  seam.v = part.pattern == "2:4" ? 1 : part.v;
+  seam.m = part.pattern == "2:4" ? 4 : part.m;
+  seam.order = order_of(part.order);
+  seam.transposed_v = part.transposed == "V:2:M" ? part.v : 1;
+  seam.transposed_m = part.transposed == "none" ? 0 : part.transposed == "2:4" ? 4 : part.m;
+  seam.dense_forward = part.dense_in == "all";
+}
+
+double selected_share(std::int64_t m, double dense) {
+  return dense + (1.0 - dense) * 2.0 / static_cast<double>(m);
+}
+
+double most_selected(const ActivationsPart& part) {
+  const double dense = part.dense_in == "all" ? part.dense_share : 0.0;
+  return std::min(1.0, dense + 2.0 / static_cast<double>(part.pattern == "2:4" ? 4 : part.m));
+}
+
 ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& recipe,
                                        std::uint64_t seed)
     : seed_(seed) {
@@ -109,7 +127,7 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
 }
 
 void ActivationSteering::enter(const Context& context, const ActivationsPart& part,
-                               const std::vector<std::string>& words) {
+                               const InScope& in_scope) {
   for (SteeredFfn& ffn : ffns_) {
     ffn.num_clusters = 0;
     ffn.has_dense = false;
@@ -117,17 +135,17 @@ void ActivationSteering::enter(const Context& context, const ActivationsPart& pa
       copy_to(context, ffn.fixed_order,
               random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
   }
-  apply(context, part, words);
+  apply(context, part, in_scope);
 }
 
 void ActivationSteering::refresh(const Context& context, const ActivationsPart& part,
-                                 const std::vector<std::string>& words) {
+                                 const InScope& in_scope) {
   for (SteeredFfn& ffn : ffns_) {
     if (part.clusters) cluster(context, ffn, part);
     if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(context, ffn, part);
     order_neurons(context, ffn, part);
   }
-  apply(context, part, words);
+  apply(context, part, in_scope);
 }
 
 void ActivationSteering::cluster(const Context& context, SteeredFfn& ffn,
@@ -181,16 +199,11 @@ void ActivationSteering::order_neurons(const Context& context, SteeredFfn& ffn,
 }
 
 void ActivationSteering::apply(const Context& context, const ActivationsPart& part,
-                               const std::vector<std::string>& words) {
+                               const InScope& in_scope) {
   for (SteeredFfn& ffn : ffns_) {
     FfnSeam& seam = *ffn.seam;
-    seam.selects =
-        !part.is_dense() && is_in_scope(*ffn.input, words) && is_in_scope(*ffn.output, words);
-    seam.v = part.pattern == "2:4" ? 1 : part.v;
-    seam.m = part.pattern == "2:4" ? 4 : part.m;
-    seam.order = order_of(part.order);
-    seam.transposed_v = part.transposed == "V:2:M" ? part.v : 1;
-    seam.transposed_m = part.transposed == "none" ? 0 : part.transposed == "2:4" ? 4 : part.m;
+    seam.selects = !part.is_dense() && in_scope(*ffn.input) && in_scope(*ffn.output);
+    set_selection(seam, part);
     seam.fixed_order = part.order == "fixed" ? ffn.fixed_order : ConstView();
     const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == "all");
     seam.neuron_order = ordered ? ffn.neuron_order : ConstView();
@@ -198,7 +211,6 @@ void ActivationSteering::apply(const Context& context, const ActivationsPart& pa
     seam.centroids = centroids_of(context, ffn);
     seam.dense_neurons = ffn.has_dense ? ffn.dense_neurons : ConstView();
     ffn.dense_share = share_of_dense(context, ffn);
-    seam.dense_forward = part.dense_in == "all";
     // Without clusters there is nothing to sort by yet.
     if (ffn.num_clusters == 0 && seam.order != TokenOrder::kFixed) seam.order = TokenOrder::kAsIs;
   }

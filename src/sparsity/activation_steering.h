@@ -5,6 +5,7 @@
 
 #include <cstdint>
 #include <deque>
+#include <functional>
 #include <string>
 #include <vector>
 
@@ -12,6 +13,15 @@
 #include "sparsity/recipe.h"
 
 namespace twill {
+
+// What a part says without looking at weights or activations.
+void set_selection(FfnSeam& seam, const ActivationsPart& part);
+
+// What a selection of two in `m` leaves, with all of the neurons that stay dense.
+double selected_share(std::int64_t m, double dense);
+// The largest share that a token can keep, but for Builder's kMostRoundedUp: a window may keep two
+// besides its dense neurons.
+double most_selected(const ActivationsPart& part);
 
 struct SteeredFfn {
   FfnSeam* seam = nullptr;
@@ -32,21 +42,20 @@ struct SteeredFfn {
 
 class ActivationSteering {
  public:
+  // Whether a layer is in scope of the phase, and on.
+  using InScope = std::function<bool(const LinearSeam&)>;
+
   // Reserves memory where a phase of the recipe selects activations.
   ActivationSteering(Builder& builder, const RecipeConfig& recipe, std::uint64_t seed);
 
   bool exists() const { return !ffns_.empty(); }
   bool has_dense() const { return exists() && ffns_.front().has_dense; }
-  // A phase begins: FFNs whose two matrices are in scope of `words` follow `part`, the others are
-  // dense.
-  void enter(const Context& context, const ActivationsPart& part,
-             const std::vector<std::string>& words);
+  // A phase begins: FFNs whose two matrices are in scope follow `part`, the others are dense.
+  void enter(const Context& context, const ActivationsPart& part, const InScope& in_scope);
   // New clusters and a new dense share, from the weights and the last measurement.
-  void refresh(const Context& context, const ActivationsPart& part,
-               const std::vector<std::string>& words);
+  void refresh(const Context& context, const ActivationsPart& part, const InScope& in_scope);
   // Points the seams at what is held: after enter(), refresh() or a restored checkpoint.
-  void apply(const Context& context, const ActivationsPart& part,
-             const std::vector<std::string>& words);
+  void apply(const Context& context, const ActivationsPart& part, const InScope& in_scope);
 
   std::deque<SteeredFfn>& ffns() { return ffns_; }
   const std::deque<SteeredFfn>& ffns() const { return ffns_; }

@@ -57,23 +57,11 @@ bool needs_layers(const RecipeConfig& recipe) {
 
 }  // namespace
 
-Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options) {
-  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
-  for (const PhaseConfig& phase : recipe.phase) {
-    if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
-    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
-    if (!phase.activations.is_dense() && !is_auto) options.selects_activations = true;
-  }
-  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
-  options.measures_activations = options.selects_activations || recipe.health.activations;
-  return options;
-}
-
 SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
     : plan_(plan),
-      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe) : recipe)),
+      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe, plan) : recipe)),
       clock_(recipe_, length),
       topology_(recipe_, clock_, length.steps, seed),
       activations_(builder, recipe_, seed),
@@ -213,7 +201,8 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
     pack_all(context);
   }
   if (activations_.exists() && !now.activations.is_dense() && (entered || cluster_due(age)))
-    activations_.refresh(context, now.activations, scope_words());
+    activations_.refresh(context, now.activations, layers_that_are_on());
+  point_packed_activations();
 }
 
 // The dense share needs a measurement, which a phase at the start of a run has only behind its first
@@ -251,8 +240,9 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
   moment_changes_.clear();
   project_all(context);
   point_seams();
+  if (activations_.exists()) activations_.enter(context, now.activations, layers_that_are_on());
+  point_packed_activations();
   pack_all(context);
-  if (activations_.exists()) activations_.enter(context, now.activations, scope_words());
   alarm_.begin_phase(clock_.begin(), clock_.end());
 }
 
@@ -401,26 +391,6 @@ void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change
   const bool settled = mean < rule.below;
   const bool allowed = first < static_cast<double>(step + 1);
   if (settled && allowed) clock_.end_early(step + 1);
-}
-
-SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {
-  for (SparseLayer& layer : engine_.layers_) {
-    LinearSeam& seam = *layer.seam;
-    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
-    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
-    seam.forward = seam.dgrad = ConstView();
-    seam.packed_forward = seam.packed_dgrad = {};
-  }
-}
-
-SparsityEngine::MasterWeights::~MasterWeights() {
-  for (std::size_t i = 0; i < saved_.size(); ++i) {
-    LinearSeam& seam = *engine_.layers_[i].seam;
-    seam.forward = saved_[i].forward;
-    seam.dgrad = saved_[i].dgrad;
-    seam.packed_forward = saved_[i].packed_forward;
-    seam.packed_dgrad = saved_[i].packed_dgrad;
-  }
 }
 
 }  // namespace twill

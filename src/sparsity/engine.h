@@ -45,7 +45,8 @@ class SparsityEngine {
   void set_moments(MomentsOf moments) { moments_ = std::move(moments); }
 
   // What a recipe asks of the builder that the model is built with.
-  static Builder::Options asked_of(const RecipeConfig& recipe, Builder::Options options);
+  static Builder::Options asked_of(const RecipeConfig& recipe, Builder::Options options,
+                                   const Plan& plan);
 
   // `step` counts from 0 everywhere. A step that was begun and given up may begin again, also after
   // a resume: what is done once per step is not done twice.
@@ -156,6 +157,9 @@ class SparsityEngine {
   // Both products of the layer run packed wherever a phase projects its weight.
   bool is_always_packed(const SparseLayer& layer) const;
   void pack_all(const Context& context);
+  ActivationSteering::InScope layers_that_are_on() const;
+  // Behind every change of what FFNs select.
+  void point_packed_activations();
   const PlanEntry& entry_of(const SparseLayer& layer) const;
   bool wants_kept(const SparseLayer& layer, std::int64_t step) const;
   void arrange_kept(const Context& context, std::int64_t step);

@@ -17,11 +17,6 @@ void count_weight(LinearCost& cost, const WeightsPart& part, const LinearSeam& s
   if (seam.dgrad && (both || !rows)) cost.dgrad = share;
 }
 
-// Two of `m`, but all of the neurons that stay dense.
-double selected_share(std::int64_t m, double dense) {
-  return dense + (1.0 - dense) * 2.0 / static_cast<double>(m);
-}
-
 }  // namespace
 
 std::vector<LinearCost> SparsityEngine::linear_costs() const {

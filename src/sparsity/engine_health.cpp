@@ -140,7 +140,8 @@ void SparsityEngine::raise_alarm(const Context& context) {
   if (!leaves) return;
   forced_dense_ = true;
   point_seams();
-  if (activations_.exists()) activations_.enter(context, phase().activations, scope_words());
+  if (activations_.exists()) activations_.enter(context, phase().activations, layers_that_are_on());
+  point_packed_activations();
 }
 
 std::optional<HealthSample> SparsityEngine::take_sample() {

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed execution: which products of a layer leave zeros out, by the plan and the layer's density.
+// What the layers are built with, and packed execution: which products of a layer leave zeros out, by
+// the plan and the layer's density.
 #include <algorithm>
 
 #include "sparsity/engine.h"
@@ -14,6 +15,7 @@ bool SparsityEngine::is_always_packed(const SparseLayer& layer) const {
     const PhaseConfig& phase = recipe_.phase[index];
     const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
     if (phase.weights.is_dense() || !is_in_scope(seam, words)) continue;
+    if (!phase.activations.is_dense()) return false;  // packed activations meet a plain weight
     const PlanEntry* entry =
         plan_.find(static_cast<std::int64_t>(index), seam.weight->shape[0], seam.weight->shape[1]);
     if (entry != nullptr && !entry->on) continue;
@@ -25,6 +27,25 @@ bool SparsityEngine::is_always_packed(const SparseLayer& layer) const {
       return false;
   }
   return true;
+}
+
+Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
+                                          const Plan& plan) {
+  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
+  for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
+    const PhaseConfig& phase = recipe.phase[i];
+    if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
+    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
+    const ActivationsPart& part = phase.activations;
+    if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
+    options.selects_activations = true;
+    const bool packs = std::ranges::any_of(plan.layer, &PlanEntry::packs_activations);
+    if (packs)
+      options.packed_activations = std::max(options.packed_activations, most_selected(part));
+  }
+  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
+  options.measures_activations = options.selects_activations || recipe.health.activations;
+  return options;
 }
 
 void SparsityEngine::reserve_packed(Builder& builder) {
@@ -49,6 +70,31 @@ const PlanEntry& SparsityEngine::entry_of(const SparseLayer& layer) const {
   const Shape& shape = layer.seam->weight->shape;
   const PlanEntry* entry = forced_dense_ ? nullptr : plan_.find(clock_.index(), shape[0], shape[1]);
   return entry != nullptr ? *entry : kMasked;
+}
+
+ActivationSteering::InScope SparsityEngine::layers_that_are_on() const {
+  return [this](const LinearSeam& seam) {
+    return is_in_scope(seam, scope_words()) && plan_.is_on(clock_.index(), seam);
+  };
+}
+
+void SparsityEngine::point_packed_activations() {
+  for (SteeredFfn& ffn : activations_.ffns()) {
+    const FfnSeam& seam = *ffn.seam;
+    const Shape &in = ffn.input->weight->shape, &out = ffn.output->weight->shape;
+    const PlanEntry* input = plan_.find(clock_.index(), in[0], in[1]);
+    const PlanEntry* output = plan_.find(clock_.index(), out[0], out[1]);
+    ffn.input->packed_activations = ffn.output->packed_activations = {};
+    if (!seam.selects || input == nullptr || output == nullptr) continue;
+    const double kept = selected_share(seam.m, seam.dense_forward ? ffn.dense_share : 0.0);
+    const double in_wgrad = seam.transposed_m > 0
+                                ? std::min(kept, selected_share(seam.transposed_m, ffn.dense_share))
+                                : kept;
+    ffn.output->packed_activations = {.forward = output->forward_selected ? kept : 0.0,
+                                      .wgrad = output->wgrad_selected ? in_wgrad : 0.0};
+    ffn.input->packed_activations = {.dgrad = input->dgrad_selected ? kept : 0.0,
+                                     .wgrad = input->wgrad_selected ? in_wgrad : 0.0};
+  }
 }
 
 void SparsityEngine::pack_all(const Context& context) {
@@ -110,6 +156,26 @@ std::int64_t SparsityEngine::num_off() const {
   return std::ranges::count_if(layers_, [&](const SparseLayer& layer) {
     return is_in_scope(*layer.seam, scope_words()) && !in_scope(layer);
   });
+}
+
+SparsityEngine::MasterWeights::MasterWeights(SparsityEngine& engine) : engine_(engine) {
+  for (SparseLayer& layer : engine_.layers_) {
+    LinearSeam& seam = *layer.seam;
+    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
+    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
+    seam.forward = seam.dgrad = ConstView();
+    seam.packed_forward = seam.packed_dgrad = {};
+  }
+}
+
+SparsityEngine::MasterWeights::~MasterWeights() {
+  for (std::size_t i = 0; i < saved_.size(); ++i) {
+    LinearSeam& seam = *engine_.layers_[i].seam;
+    seam.forward = saved_[i].forward;
+    seam.dgrad = saved_[i].dgrad;
+    seam.packed_forward = saved_[i].packed_forward;
+    seam.packed_dgrad = saved_[i].packed_dgrad;
+  }
 }
 
 }  // namespace twill

@@ -131,7 +131,8 @@ void SparsityEngine::restore(const Context& context, const Texts& texts) {
   }
   for (SparseLayer& layer : layers_) layer.packed.forget_kept(layer);
   point_seams();
-  if (activations_.exists()) activations_.apply(context, phase().activations, scope_words());
+  if (activations_.exists()) activations_.apply(context, phase().activations, layers_that_are_on());
+  point_packed_activations();
   project_all(context);
   masks_changed_ = true;
   pack_all(context);

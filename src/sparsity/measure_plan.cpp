@@ -8,6 +8,7 @@
 
 #include "nn/builder.h"
 #include "ops/packed_matrix.h"
+#include "sparsity/activation_probe.h"
 #include "sparsity/layer_probe.h"
 #include "sparsity/scope.h"
 
@@ -57,11 +58,16 @@ class Planner {
     plan.device = context_.kernels().describe();
     plan.tokens = request_.tokens;
     plan.layer = planned_shapes(recipe_, layers_);
+    for (PlanEntry& entry : plan.layer) entry.on = phase_of(entry).activations.is_dense();
     std::int64_t done = 0;
     for (PlanEntry& entry : plan.layer) {
       if (request_.progress)
         request_.progress(done++, static_cast<std::int64_t>(plan.layer.size()));
-      decide(entry);
+      if (phase_of(entry).activations.is_dense() || only_role(entry) == FfnRole::kNone) {
+        decide(entry);
+      } else {
+        decide_selecting(entry, plan);
+      }
     }
     join_topologies(plan);
     return plan;
@@ -88,12 +94,39 @@ class Planner {
     });
   }
 
-  LayerProbe probe(const PlanEntry& entry) {
+  // Of all layers in scope that have the shape; none where they differ: what belongs to an FFN cannot
+  // be told from the others then, and the shape is off.
+  std::optional<FfnRole> only_role(const PlanEntry& entry) const {
+    const PhaseConfig& phase = phase_of(entry);
+    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
+    const FfnRole role = ffn_role(seam_of(entry));
+    for (const LinearSeam& seam : layers_)
+      if (entry.is_of(seam) && is_in_scope(seam, words) && ffn_role(seam) != role)
+        return std::nullopt;
+    return role;
+  }
+
+  // The other matrix of the FFN whose input matrix this is; nullptr where it cannot select.
+  PlanEntry* output_of(const PlanEntry& input, Plan& plan) const {
+    const ActivationsPart& part = phase_of(input).activations;
+    const auto found = std::ranges::find_if(plan.layer, [&](const PlanEntry& entry) {
+      return entry.phase == input.phase && entry.outputs == input.inputs &&
+             entry.inputs == input.outputs && only_role(entry) == FfnRole::kOutput;
+    });
+    const std::int64_t m = part.pattern == "2:4" ? 4 : part.m;
+    return found != plan.layer.end() && input.outputs % m == 0 ? &*found : nullptr;
+  }
+
+  std::int64_t probed_tokens(const PlanEntry& entry) const {
     const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
     const bool is_naive = context_.kernels().plain_gemm == nullptr;
     const auto most =
         static_cast<std::int64_t>((is_naive ? kMostReferenceFlops : kMostFlops) / flops) / 64 * 64;
-    const std::int64_t tokens = std::min(request_.tokens, std::max<std::int64_t>(most, 64));
+    return std::min(request_.tokens, std::max<std::int64_t>(most, 64));
+  }
+
+  LayerProbe probe(const PlanEntry& entry) {
+    const std::int64_t tokens = probed_tokens(entry);
     scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
     return LayerProbe(context_, seam_of(entry), tokens);
   }
@@ -106,8 +139,7 @@ class Planner {
 
   void decide(PlanEntry& entry) {
     const PhaseConfig& phase = phase_of(entry);
-    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
-                             !phase.activations.is_dense();
+    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none";
     entry.on = !only_masked && packs_matrices(context_);
     if (!entry.on) {
       // A phase of sparse attention alone asks nothing of the weights.
@@ -120,6 +152,47 @@ class Planner {
     } else {
       decide_pattern(entry, phase);
     }
+  }
+
+  // An FFN that selects activations: both of its matrices, when the first is met.
+  void decide_selecting(PlanEntry& input, Plan& plan) {
+    const PhaseConfig& phase = phase_of(input);
+    if (only_role(input) != FfnRole::kInput || phase.quantise.format != "none" ||
+        !packs_any_mask(context_))
+      return;
+    PlanEntry* output = output_of(input, plan);
+    if (output == nullptr) return;
+    for (PlanEntry* entry : {&input, output}) {
+      if (phase.weights.is_dense()) {
+        entry->packed = entry->dense = scaled(probe(*entry).dense());
+      } else {
+        decide_pattern(*entry, phase);
+      }
+    }
+    const std::int64_t tokens = probed_tokens(input);
+    const auto seconds =
+        ActivationProbe(context_, seam_of(input), tokens, phase.activations).measure();
+    const ProductSeconds of_input = scaled(seconds.input), of_output = scaled(seconds.output);
+    const auto choose = [](double selected, double dense, double& packed, double& below) {
+      const bool gains = selected < kProductMargin * dense && (below == 0.0 || selected < packed);
+      if (gains || below == 0.0) packed = selected;
+      if (gains) below = 0.0;
+      return gains;
+    };
+    input.dgrad_selected =
+        choose(of_input.dgrad, input.dense.dgrad, input.packed.dgrad, input.dgrad_below);
+    input.wgrad_selected =
+        choose(of_input.wgrad, input.dense.wgrad, input.packed.wgrad, input.wgrad_below);
+    output->forward_selected = choose(of_output.forward, output->dense.forward,
+                                      output->packed.forward, output->forward_below);
+    output->wgrad_selected =
+        choose(of_output.wgrad, output->dense.wgrad, output->packed.wgrad, output->wgrad_below);
+    input.selection = scale_ * seconds.input_selection;
+    output->selection = scale_ * seconds.output_selection;
+    input.on = output->on = true;  // for seconds()
+    input.on = output->on = (input.packs_activations() || output->packs_activations()) &&
+                            input.seconds() + output->seconds() <
+                                kLayerMargin * (input.dense.sum() + output->dense.sum());
   }
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {

@@ -92,8 +92,10 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   LinearSeam& seam = *layer.seam;
   const double density = density_of(part, layer);
   const bool hides = part.is_topology();  // the weight itself is what products take
-  const bool forward = density < entry.forward_below && (hides || seam.forward);
-  const bool dgrad = density < entry.dgrad_below && (hides || seam.dgrad);
+  const PackedActivations& other = seam.packed_activations;  // their zeros are left out instead
+  const bool forward =
+      density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0;
+  const bool dgrad = density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0;
   if (forward) pack_one(context, layer, part, /*transpose=*/false, same_mask && has_forward_);
   if (dgrad) pack_one(context, layer, part, /*transpose=*/true, same_mask && has_dgrad_);
   if (!forward) seam.packed_forward = {};

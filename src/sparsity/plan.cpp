@@ -39,12 +39,9 @@ PlanEntry entry_for(std::int64_t phase, const Shape& shape) {
 
 double PlanEntry::seconds() const {
   if (!on) return dense.sum();
-  const auto product = [&](double below, double packed_one, double dense_one) {
-    return density < below ? packed_one : dense_one;
-  };
-  return product(forward_below, packed.forward, dense.forward) +
-         product(dgrad_below, packed.dgrad, dense.dgrad) +
-         product(wgrad_below, packed.wgrad, dense.wgrad) + upkeep;
+  return (packs_forward() ? packed.forward : dense.forward) +
+         (packs_dgrad() ? packed.dgrad : dense.dgrad) +
+         (packs_wgrad() ? packed.wgrad : dense.wgrad) + upkeep + selection;
 }
 
 void PlanEntry::fields(FieldVisitor& visit) {
@@ -56,10 +53,14 @@ void PlanEntry::fields(FieldVisitor& visit) {
   visit("forward_below", forward_below, kShare, "packed where the weight is less dense");
   visit("dgrad_below", dgrad_below, kShare, "packed where the weight is less dense");
   visit("wgrad_below", wgrad_below, kShare, "packed where the weight is less dense");
+  visit("forward_selected", forward_selected, "without the zeros of selected activations");
+  visit("dgrad_selected", dgrad_selected, "without the zeros of selected activations");
+  visit("wgrad_selected", wgrad_selected, "without the zeros of selected activations");
   visit("density", density, kShare, "of the measurement");
   product_fields(visit, "dense", dense);
   product_fields(visit, "packed", packed);
   visit("upkeep", upkeep, kSeconds, "seconds per micro-batch: masks, projection, packing, decay");
+  visit("selection", selection, kSeconds, "seconds per micro-batch: selecting activations");
 }
 
 void Plan::fields(FieldVisitor& visit) {
@@ -76,10 +77,25 @@ const PlanEntry* Plan::find(std::int64_t phase, std::int64_t outputs, std::int64
   return found == layer.end() ? nullptr : &*found;
 }
 
+bool PlanEntry::is_of(const LinearSeam& seam) const {
+  return seam.weight->shape[0] == outputs && seam.weight->shape[1] == inputs;
+}
+
 bool Plan::is_on(std::int64_t phase, const LinearSeam& seam) const {
   const Shape& shape = seam.weight->shape;
   const PlanEntry* entry = find(phase, shape[0], shape[1]);
   return entry == nullptr || entry->on;
+}
+
+bool Plan::selects(std::int64_t phase) const {
+  return execution != "auto" || std::ranges::any_of(layer, [&](const PlanEntry& entry) {
+           return entry.phase == phase && entry.on && entry.packs_activations();
+         });
+}
+
+FfnRole ffn_role(const LinearSeam& seam) {
+  if (seam.family != LayerFamily::kFfn) return FfnRole::kNone;
+  return seam.width_axis == GroupAxis::kWithinRow ? FfnRole::kInput : FfnRole::kOutput;
 }
 
 std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
@@ -104,22 +120,38 @@ std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
   return entries;
 }
 
-Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers) {
+Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
+                bool packs_activations) {
   Plan plan;
   plan.execution = recipe.execution;
   if (recipe.execution == "masked") return plan;
   plan.layer = planned_shapes(recipe, layers);
   for (PlanEntry& entry : plan.layer) {
     const PhaseConfig& phase = recipe.phase[static_cast<std::size_t>(entry.phase)];
-    const bool packs = !phase.weights.is_dense() && phase.quantise.format == "none";
+    const bool plain = phase.quantise.format == "none";
+    const bool packs = !phase.weights.is_dense() && plain;
     entry.forward_below = entry.dgrad_below = packs ? kPackedBelow : 0.0;
     entry.wgrad_below = packs && phase.wgrad.estimator != "dense" ? kPackedBelow : 0.0;
+    if (!packs_activations || !plain || phase.activations.is_dense()) continue;
+    bool inputs = false, outputs = false, others = false;
+    for (const LinearSeam& seam : layers) {
+      if (!entry.is_of(seam)) continue;
+      const FfnRole role = ffn_role(seam);
+      (role == FfnRole::kInput ? inputs : role == FfnRole::kOutput ? outputs : others) = true;
+    }
+    entry.forward_selected = outputs;
+    entry.dgrad_selected = inputs;
+    entry.wgrad_selected = inputs || outputs;
+    // No weight is packed for a product that takes activations in every layer of the shape.
+    if (outputs && !inputs && !others) entry.forward_below = 0.0;
+    if (inputs && !outputs && !others) entry.dgrad_below = 0.0;
   }
   return plan;
 }
 
-RecipeConfig without_masked_parts(RecipeConfig recipe) {
-  for (PhaseConfig& phase : recipe.phase) phase.activations = {};
+RecipeConfig without_masked_parts(RecipeConfig recipe, const Plan& plan) {
+  for (std::size_t i = 0; i < recipe.phase.size(); ++i)
+    if (!plan.selects(static_cast<std::int64_t>(i))) recipe.phase[i].activations = {};
   return recipe;
 }
 

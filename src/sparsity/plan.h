@@ -6,9 +6,13 @@
 //   packed  everything is packed that the backend can
 //   auto    whatever was measured to be quickest: a layer that gains nothing is off
 //
-// Packed changes no mask and no draw. In `auto` a layer is off where a phase asks for what only masked
-// execution can do (selected activations, simulated number formats), and gradients are sampled only
-// where the packed product of the sample gains by it.
+// Packed changes no mask and no draw. Where a phase selects activations, four products of an FFN leave
+// out the zeros of these and not of the weight: forward of its output matrix, dgrad of its input
+// matrix, both weight gradients. In `auto` a layer is off where a phase asks for what only masked
+// execution can do (simulated number formats; on a backend that does not pack every mask also selected
+// activations), the two matrices of an FFN that selects are on or off together, and gradients are
+// sampled only where the packed product of the sample gains by it. Gated FFNs select nothing
+// (sparsity/activation_steering.h).
 #pragma once
 
 #include <cstdint>
@@ -43,12 +47,22 @@ struct PlanEntry {
   double forward_below = 0.0;
   double dgrad_below = 0.0;
   double wgrad_below = 0.0;
+  // The product leaves out the zeros of selected activations, in the layers that have any there.
+  bool forward_selected = false;
+  bool dgrad_selected = false;
+  bool wgrad_selected = false;
   // What was measured, at `density`; all 0 where nothing was.
   double density = 1.0;
   ProductSeconds dense;
   ProductSeconds packed;
-  double upkeep = 0.0;  // per micro-batch
+  double upkeep = 0.0;     // per micro-batch
+  double selection = 0.0;  // of activations, per micro-batch; grows with its tokens
 
+  bool packs_activations() const { return forward_selected || dgrad_selected || wgrad_selected; }
+  bool packs_forward() const { return forward_selected || density < forward_below; }
+  bool packs_dgrad() const { return dgrad_selected || density < dgrad_below; }
+  bool packs_wgrad() const { return wgrad_selected || density < wgrad_below; }
+  bool is_of(const LinearSeam& seam) const;  // has the shape
   // Per micro-batch, of the quickest way to run each product.
   double seconds() const;
   void fields(FieldVisitor& visit);
@@ -64,16 +78,24 @@ struct Plan {
   // How a layer runs; nullptr where the plan says nothing: masked.
   const PlanEntry* find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const;
   bool is_on(std::int64_t phase, const LinearSeam& seam) const;
+  // Whether FFNs select activations in a phase of a recipe that says so.
+  bool selects(std::int64_t phase) const;
 };
+
+// Which matrix of an FFN a layer is: what can be selected is the dY of the input, the x of the output.
+enum class FfnRole : std::uint8_t { kNone, kInput, kOutput };
+FfnRole ffn_role(const LinearSeam& seam);
 
 // One entry for every phase and shape of weights in its scope, all of it masked.
 std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
                                       const std::deque<LinearSeam>& layers);
 
-// The plan of `execution` masked or packed: nothing to measure.
-Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers);
+// The plan of `execution` masked or packed: nothing to measure. `packs_activations`: see
+// packs_any_mask() (ops/packed_matrix.h).
+Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
+                bool packs_activations);
 
 // The parts of a recipe that are left when the plan is auto: see above.
-RecipeConfig without_masked_parts(RecipeConfig recipe);
+RecipeConfig without_masked_parts(RecipeConfig recipe, const Plan& plan);
 
 }  // namespace twill

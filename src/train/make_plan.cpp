@@ -124,6 +124,11 @@ void require_plan_fits(const Context& context, const Plan& plan, const RunConfig
             "{} has packed products, which the {} backend does not have; leave `plan` out to have "
             "it measured here",
             path, context.kernels().name);
+  for (const PlanEntry& entry : plan.layer)
+    require(packs_any_mask(context) || !entry.on || !entry.packs_activations(),
+            "{} has products with packed activations, which the {} backend does not have; leave "
+            "`plan` out to have it measured here",
+            path, context.kernels().name);
 }
 
 Plan make_plan(const Context& context, const RunConfig& config,
@@ -140,7 +145,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
             "recipe.execution = \"packed\": the {} backend has no packed products yet; use "
             "\"masked\" or \"auto\"",
             context.kernels().name);
-    return fixed_plan(config.recipe, layers);
+    return fixed_plan(config.recipe, layers, packs_any_mask(context));
   }
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   const fs::path path = cached_plan(key_of(context, config, shapes));

@@ -16,6 +16,13 @@ namespace {
 
 using Clock = std::chrono::steady_clock;
 
+// What the plan selects decides which buffers the model is built with.
+const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
+                           const RunConfig& config) {
+  if (!plan) plan = make_plan(context, config);
+  return *plan;
+}
+
 }  // namespace
 
 Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
@@ -25,17 +32,18 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
       stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
       evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
                  config.eval.windows),
-      builder_(context, SparsityEngine::asked_of(
-                            config.recipe, {.dtype = storage_type(config, context),
-                                            .training = true,
-                                            .max_batch = config.train.micro_batch,
-                                            .max_time = config.sequence(),
-                                            .recompute = recompute_of(config.train.recompute)})),
+      builder_(context,
+               SparsityEngine::asked_of(config.recipe,
+                                        {.dtype = storage_type(config, context),
+                                         .training = true,
+                                         .max_batch = config.train.micro_batch,
+                                         .max_time = config.sequence(),
+                                         .recompute = recompute_of(config.train.recompute)},
+                                        made_if_absent(plan, context, config))),
       model_(builder_, config.model),
       optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
-                static_cast<std::uint64_t>(config.train.seed),
-                plan ? *plan : make_plan(context, config, builder_.linear_seams())),
+                static_cast<std::uint64_t>(config.train.seed), *plan),
       inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
       targets_(inputs_.size()) {
   sparsity_.set_moments([this](const Parameter& parameter) {

@@ -53,6 +53,9 @@ TEST(PlanSummary, NamesThePackedProducts) {
   entry.forward_below = entry.dgrad_below = 0.0;
   EXPECT_EQ(state_of(entry), LayerState::kMasked);
   EXPECT_EQ(packed_products(entry), "masked");
+  entry.dgrad_selected = true;
+  EXPECT_EQ(state_of(entry), LayerState::kPacked);
+  EXPECT_EQ(packed_products(entry), "dgrad of activations");
 }
 
 // 6 ms of 2048 tokens are saved, upkeep is 2 ms: even at 2048 / 3 = 682.67 tokens.

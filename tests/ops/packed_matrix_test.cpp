@@ -318,6 +318,9 @@ TEST(PackMatrixErrors, NameABackendWithoutPackedProducts) {
   EXPECT_FALSE(packs_matrices(context));
   EXPECT_TRUE(packs_matrices(Context(reference_table(), 1)));
   EXPECT_TRUE(packs_matrices(Context(cpu_table(), 1)));
+  EXPECT_FALSE(packs_any_mask(context));
+  EXPECT_TRUE(packs_any_mask(Context(reference_table(), 1)));
+  EXPECT_TRUE(packs_any_mask(Context(cpu_table(), 1)));
   expect_error([&] { static_cast<void>(packed_bytes(context, {})); },
                "[packed_bytes] the reference backend has no packed products");
 }

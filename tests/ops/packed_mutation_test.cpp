@@ -73,6 +73,20 @@ void packed_times_without_last_row(const PackedTimesArgs& args, const Device& d,
   if (args.m() > 1) std::copy(held.end() - args.n(), held.end(), floats(args.c).end() - args.n());
 }
 
+// As if b, or c, had been handed over in the order of the formula.
+void packed_times_turns_no_b(const PackedTimesArgs& args, const Device& d, Queue& q) {
+  PackedTimesArgs broken = args;
+  broken.b = args.b.reshaped({args.k(), args.n()});
+  broken.trans_b = false;
+  reference_table().packed_times(broken, d, q);
+}
+void packed_times_turns_no_c(const PackedTimesArgs& args, const Device& d, Queue& q) {
+  PackedTimesArgs broken = args;
+  broken.c = args.c.reshaped({args.m(), args.n()});
+  broken.trans_c = false;
+  reference_table().packed_times(broken, d, q);
+}
+
 const Mutation kPacked[] = {
     {"PackForgetsMask", check_pack_matrix,
      change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.mask = {}; }>},
@@ -91,6 +105,14 @@ const Mutation kPacked[] = {
      change<&KernelTable::packed_times, [](PackedTimesArgs& args) { args.accumulate = true; }>},
     {"PackedTimesDependsOnThreads", check_packed_times,
      replace<&KernelTable::packed_times, packed_times_by_threads>, 2},
+    {"PackedTimesForgetsAddend", check_packed_times,
+     change<&KernelTable::packed_times, [](PackedTimesArgs& args) { args.addend = {}; }>},
+    {"PackedTimesForgetsBias", check_packed_times,
+     change<&KernelTable::packed_times, [](PackedTimesArgs& args) { args.bias = {}; }>},
+    {"PackedTimesTurnsNoB", check_packed_times,
+     replace<&KernelTable::packed_times, packed_times_turns_no_b>},
+    {"PackedTimesTurnsNoC", check_packed_times,
+     replace<&KernelTable::packed_times, packed_times_turns_no_c>},
     {"PackedTimesForgetsTheLastRow", check_packed_times,
      replace<&KernelTable::packed_times, packed_times_without_last_row>},
     {"PackedTimesNeverAccumulates", check_packed_times,

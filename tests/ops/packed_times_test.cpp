@@ -22,18 +22,28 @@ struct PackedTimesProblem {
   std::int64_t n;
   Values b;
   Values c = {};  // empty: not accumulating
+  // How operands are handed over; all values here are in the order of the formula.
+  bool trans_b = false, trans_c = false;
+  Values bias = {}, addend = {};
 
   std::int64_t m() const { return packed.rows(); }
   std::int64_t k() const { return packed.cols(); }
 
   Outputs run(const Setup& setup) const { return run(setup, PackedOn(setup, packed)); }
   Outputs run(const Setup& setup, const PackedOn& packed_in) const {
-    const Buffer b_in = setup.buffer(b), c_out = setup.buffer(c.empty() ? rubbish(m() * n) : c);
+    const Values held = c.empty() ? rubbish(m() * n) : c;
+    const Buffer b_in = setup.buffer(trans_b ? transposed(b, k(), n) : b);
+    const Buffer c_out = setup.buffer(trans_c ? transposed(held, m(), n) : held);
+    const Buffer bias_in = setup.buffer(bias), addend_in = setup.buffer(addend);
     packed_times(*setup.context(), {.packed = packed_in.matrix(),
-                                    .b = b_in.view({k(), n}),
-                                    .c = c_out.view({m(), n}),
-                                    .accumulate = !c.empty()});
-    return {{"c", c_out.values()}};
+                                    .b = b_in.view(trans_b ? Shape{n, k()} : Shape{k(), n}),
+                                    .c = c_out.view(trans_c ? Shape{n, m()} : Shape{m(), n}),
+                                    .trans_b = trans_b,
+                                    .trans_c = trans_c,
+                                    .accumulate = !c.empty(),
+                                    .bias = optional_view(bias_in, {n}),
+                                    .addend = optional_view(addend_in, {m(), n})});
+    return {{"c", trans_c ? transposed(c_out.values(), n, m()) : c_out.values()}};
   }
 
   // Scales are what the header allows as error, in eps.
@@ -46,6 +56,8 @@ struct PackedTimesProblem {
         for (std::int64_t l = 0; l < k(); ++l)
           if (packed.is_kept(i, l))
             sum.add_kept(packed.dense[packed.at(i, l)] * b[index(l * n + j)]);
+        if (!bias.empty()) sum.add(bias[index(j)]);
+        if (!addend.empty()) sum.add(addend[index(i * n + j)]);
         if (!c.empty()) sum.add(c[index(i * n + j)]);
         out.push_back(N(sum.value, sum.error()));
       }
@@ -68,11 +80,23 @@ PackedTimesProblem random_problem(Random& random, const PackedOperand& packed, s
   return problem;
 }
 
+// One of six ways to hand the operands over.
+void hand_over(PackedTimesProblem& problem, Random& random, int way) {
+  problem.trans_b = way == 1 || way == 3 || way == 5;
+  problem.trans_c = way == 2 || way == 3;
+  if (way < 4) return;
+  problem.c.clear();
+  problem.bias = random.normal(problem.n);
+  problem.addend = random.normal(problem.m() * problem.n);
+}
+
 testing::AssertionResult check_one(const Setup& setup, const PackedTimesProblem& problem) {
   return judge(setup, problem, problem.model()) << fmt::format(
-             " for (m, n, k) = ({}, {}, {}), {} kept, transposable {}, accumulate {}", problem.m(),
-             problem.n, problem.k(), problem.packed.kept(),
-             problem.packed.shape.pattern == PackedPattern::kTransposable24, !problem.c.empty());
+             " for (m, n, k) = ({}, {}, {}), {} kept, transposable {}, accumulate {}, trans_b {}, "
+             "trans_c {}, bias {}",
+             problem.m(), problem.n, problem.k(), problem.packed.kept(),
+             problem.packed.shape.pattern == PackedPattern::kTransposable24, !problem.c.empty(),
+             problem.trans_b, problem.trans_c, !problem.bias.empty());
 }
 
 constexpr std::int64_t kRows[] = {1, 2, 4, 7, 15, 16, 17, 33, 64, 65, 96, 97, 200, 260, 517};
@@ -94,7 +118,8 @@ testing::AssertionResult check_packed_times(const Setup& setup) {
     const std::int64_t m = pick(kRows), k = pick(kInputs);
     const PackedOperand packed = random_operand(random, kind, m, k, pick(kDensities));
     const bool accumulate = i / 6 % 2 == 1;
-    const auto problem = random_problem(random, packed, pick(kWidths), accumulate);
+    auto problem = random_problem(random, packed, pick(kWidths), accumulate);
+    hand_over(problem, random, i / 12);
     if (auto result = check_one(setup, problem); !result) return result << ", number " << i;
   }
   return testing::AssertionSuccess();
@@ -140,12 +165,14 @@ TEST_P(PackedTimes, MatchesOracleOnAwkwardData) {
 TEST_P(PackedTimes, IsExactOnIntegers) {
   Random random;
   for (const MaskKind kind : kMaskKinds) {
-    for (const bool accumulate : {false, true}) {
+    for (int way = 0; way < 12; ++way) {
       const PackedOperand packed = random_operand(random, kind, 65, 260, 0.3);
-      PackedTimesProblem problem = random_problem(random, packed, 35, accumulate);
-      for (Values* values : {&problem.packed.dense, &problem.b, &problem.c})
+      PackedTimesProblem problem = random_problem(random, packed, 35, /*accumulate=*/way % 2 == 1);
+      hand_over(problem, random, way / 2);
+      for (Values* values :
+           {&problem.packed.dense, &problem.b, &problem.c, &problem.bias, &problem.addend})
         *values = random.integers(static_cast<std::int64_t>(values->size()), -8, 8);
-      EXPECT_TRUE(judge_exact(GetParam(), problem)) << "accumulate " << accumulate;
+      EXPECT_TRUE(judge_exact(GetParam(), problem)) << "way " << way;
     }
   }
 }

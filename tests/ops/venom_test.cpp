@@ -151,6 +151,15 @@ TEST_P(VenomSelect, WholeLines) {
           check_orders(GetParam(), random, {{144, 336}, tied_values(random, 48'384), v, m, along}));
 }
 
+// Rows longer than what the cpu brings into order at a time.
+TEST_P(VenomSelect, LongRows) {
+  Random random;
+  for (const auto& [v, m] : {Pattern{8, 8}, {1, 4}, {5, 16}})
+    EXPECT_TRUE(
+        check_orders(GetParam(), random,
+                     {{20, 1100}, tied_values(random, 22'000), v, m, GroupAxis::kWithinRow}));
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, VenomSelect, testing::ValuesIn(setups_with_device()), setup_name);
 
 TEST(VenomSelectReference, TiesGoToTheLowestPosition) {

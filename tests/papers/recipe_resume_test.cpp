@@ -39,7 +39,8 @@ Settings settings_of(const std::string& recipe) {
 std::vector<std::string> all_recipes() {
   std::vector<std::string> names{"made-up"};
   for (const BuiltInRecipe& recipe : built_in_recipes()) names.emplace_back(recipe.name);
-  for (const char* recipe : {"made-up", "ste", "fst", "s-ste", "static", "set", "rigl", "mst"})
+  for (const char* recipe :
+       {"made-up", "ste", "fst", "s-ste", "static", "set", "rigl", "mst", "venom", "relu2-24"})
     names.push_back(std::string(recipe) + std::string(kPacked));
   return names;
 }

@@ -7,6 +7,7 @@
 
 #include "io/temp_dir.h"
 #include "papers/recipe_run.h"
+#include "sparsity/measure_plan.h"
 #include "sparsity/plan.h"
 
 namespace twill {
@@ -82,6 +83,131 @@ INSTANTIATE_TEST_SUITE_P(Recipes, PackedRecipe,
                          testing::Values("ste", "sr-ste", "fst", "s-ste", "static", "set", "rigl",
                                          "mst"),
                          test_name);
+
+class PackedSelection : public testing::TestWithParam<std::string> {};
+
+// Selections and products of a run.
+struct SelectionLog : OpObserver {
+  void before(std::string_view op) override {
+    selections += op == "venom_select";
+    products += op == "packed_times";
+    weights += op == "times_packed";
+    dense += op == "gemm";
+  }
+  void after(std::string_view, const OpWork&) override {}
+  void gemm(const GemmArgs&) override {}
+  int selections = 0, products = 0, weights = 0, dense = 0;
+};
+
+// The same steps from the same state: the bound of FollowsMaskedExecution, where a selection that
+// differs in a few of 2,048 activations moves the norm of the gradient by 1e-2. The runs are joined
+// again in front of every step, because a selection turns roundings into other activations.
+TEST_P(PackedSelection, FollowsMaskedExecution) {
+  TinyTrainer masked(with_execution(GetParam(), "masked"));
+  TinyTrainer packed(with_execution(GetParam(), "packed"));
+  SelectionLog of_masked, of_packed;
+  for (int step = 0; step < 24; ++step) {
+    restore(state_of(masked), packed);
+    masked.context.observer = &of_masked;
+    packed.context.observer = &of_packed;
+    const StepResult a = masked.trainer.step(), b = packed.trainer.step();
+    masked.context.observer = packed.context.observer = nullptr;
+    ASSERT_NEAR(a.loss, b.loss, 1e-5 * a.loss) << "step " << step;
+    ASSERT_NEAR(a.grad_norm, b.grad_norm, 1e-4 * a.grad_norm) << "step " << step;
+  }
+  EXPECT_GT(of_masked.selections, 20);
+  EXPECT_EQ(of_packed.selections, of_masked.selections);
+  // Four of six products; the other two take packed weights where these are sparse, else they are
+  // dense: as many products as masked execution has.
+  EXPECT_EQ(of_packed.products % 4, 0);
+  EXPECT_GT(of_packed.products, 40);
+  EXPECT_EQ(of_packed.products + of_packed.weights + of_packed.dense, of_masked.dense);
+  EXPECT_EQ(of_packed.weights > 20, GetParam() == "venom");
+}
+
+TEST_P(PackedSelection, ThreadsChangeNoBit) {
+  const Settings settings = with_execution(GetParam(), "packed");
+  TinyTrainer one(settings), two(settings + Settings{"threads=2"}),
+      three(settings + Settings{"threads=3"});
+  EXPECT_EQ(one.losses(24), two.losses(24));
+  three.losses(24);
+  EXPECT_EQ(state_of(one) == state_of(two), true);
+  EXPECT_EQ(state_of(one) == state_of(three), true);
+}
+
+// Gradients of several micro-batches are added up, also where the product writes them transposed.
+TEST_P(PackedSelection, AccumulatesOverMicroBatches) {
+  const Settings more{"train.batch_tokens=128"};
+  TinyTrainer masked(with_execution(GetParam(), "masked") + more);
+  TinyTrainer packed(with_execution(GetParam(), "packed") + more);
+  masked.losses(6);
+  restore(state_of(masked), packed);
+  const StepResult a = masked.trainer.step(), b = packed.trainer.step();
+  EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-4 * a.grad_norm);
+}
+
+// `auto` with a plan that has both matrices on selects and packs as `packed` does; off, it is dense.
+TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
+  TinyTrainer packed(with_execution(GetParam(), "packed"));
+  const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
+  Plan plan = fixed_plan(packed.config.recipe, packed.trainer.builder().linear_seams(), true);
+  ASSERT_EQ(plan.layer.size(), 2U);
+  plan.execution = "auto";
+  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  Trainer on(packed.context, config, corpus, plan);
+  for (PlanEntry& entry : plan.layer) entry.on = false;
+  Trainer off(packed.context, config, corpus, plan);
+  on.begin();
+  off.begin();
+  for (int step = 0; step < 24; ++step) {
+    ASSERT_EQ(on.step().loss, packed.trainer.step().loss) << "step " << step;
+    off.step();
+    EXPECT_FALSE(off.sparsity().trains_otherwise());
+  }
+}
+
+// Both matrices of an FFN have one shape, and one entry of the plan: each takes what is selected where
+// it has it.
+TEST_P(PackedSelection, FollowsMaskedExecutionInSquareFfns) {
+  const Settings square{"model.ffn.width=16"};
+  TinyTrainer masked(with_execution(GetParam(), "masked") + square);
+  TinyTrainer packed(with_execution(GetParam(), "packed") + square);
+  ASSERT_EQ(packed.trainer.sparsity().plan().layer.size(), 1U);
+  SelectionLog log;
+  for (int step = 0; step < 8; ++step) {
+    restore(state_of(masked), packed);
+    packed.context.observer = &log;
+    const StepResult a = masked.trainer.step(), b = packed.trainer.step();
+    packed.context.observer = nullptr;
+    ASSERT_NEAR(a.grad_norm, b.grad_norm, 1e-4 * a.grad_norm) << "step " << step;
+  }
+  EXPECT_GT(log.products, 8);
+}
+
+// Times depend on the machine; what is measured for which matrix does not.
+TEST_P(PackedSelection, IsMeasuredForBothMatricesTogether) {
+  TinyTrainer like(with_execution(GetParam(), "masked"));
+  RecipeConfig recipe = like.config.recipe;
+  recipe.execution = "auto";
+  const Plan plan = measure_plan(like.context, recipe, like.trainer.builder().linear_seams(),
+                                 {.tokens = 64, .steps = 24});
+  ASSERT_EQ(plan.layer.size(), 2U);
+  const PlanEntry &input = plan.layer[0], &output = plan.layer[1];
+  ASSERT_GT(input.outputs, input.inputs);
+  for (const PlanEntry* entry : {&input, &output}) {
+    EXPECT_GT(entry->selection, 0.0);
+    EXPECT_GT(entry->dense.sum(), 0.0);
+    EXPECT_GT(entry->packed.wgrad, 0.0);
+    EXPECT_NE(entry->packed.wgrad, entry->dense.wgrad);
+  }
+  EXPECT_NE(input.packed.dgrad, input.dense.dgrad);
+  EXPECT_NE(output.packed.forward, output.dense.forward);
+  EXPECT_FALSE(input.forward_selected || output.dgrad_selected);
+  EXPECT_EQ(input.on, output.on);
+  EXPECT_EQ(plan.selects(1), input.on);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, PackedSelection, testing::Values("venom", "relu2-24"), test_name);
 
 // A plan that turns everything off is dense training, to the bit: no projection, no skipped update of
 // a topology, no alarm.

@@ -138,6 +138,7 @@ const KernelTable& cpu_table() {
       .unpack24 = f32_only<"unpack24", &Unpack24Args::dense, cpu::unpack24>,
       .venom_select = f32_only<"venom_select", &VenomSelectArgs::x, cpu::venom_select>,
       .packed_bytes = cpu::packed_bytes,
+      .packs_any_mask = true,
       .pack_matrix = f32_only<"pack_matrix", &PackMatrixArgs::dense, cpu::pack_matrix>,
       .unpack_matrix = f32_only<"unpack_matrix", &UnpackMatrixArgs::dense, cpu::unpack_matrix>,
       .times_packed = f32_only<"times_packed", &TimesPackedArgs::c, cpu::times_packed>,

@@ -110,12 +110,17 @@ void panel_of_tokens_impl(const float* x, std::int64_t stride, std::int64_t toke
                        panel + k * kWidth + token, kWidth, kLanes);
 }
 
+void transpose_floats_impl(const float* from, std::int64_t stride, std::int64_t rows,
+                           std::int64_t cols, float* to, std::int64_t to_stride) {
+  for (std::int64_t c = 0; c < cols; c += kLanes)
+    for (std::int64_t r = 0; r < rows; r += kLanes)
+      transpose_square(from + r * stride + c, stride, rows - r, cols - c, to + c * to_stride + r,
+                       to_stride, rows - r);
+}
+
 void tokens_of_sums_impl(const float* sums, std::int64_t rows, std::int64_t tokens, float* c,
                          std::int64_t stride) {
-  for (std::int64_t token = 0; token < tokens; token += kLanes)
-    for (std::int64_t row = 0; row < rows; row += kLanes)
-      transpose_square(sums + row * kWidth + token, kWidth, rows - row, tokens - token,
-                       c + token * stride + row, stride, rows - row);
+  transpose_floats_impl(sums, kWidth, rows, tokens, c, stride);
 }
 
 void panel_of_columns_impl(const float* b, std::int64_t stride, std::int64_t K, std::int64_t cols,
@@ -128,14 +133,14 @@ void panel_of_columns_impl(const float* b, std::int64_t stride, std::int64_t K, 
   }
 }
 
-void columns_of_sums_impl(const float* sums, std::int64_t rows, std::int64_t cols, bool accumulate,
-                          float* c, std::int64_t stride) {
-  for (std::int64_t row = 0; row < rows; ++row) {
-    for (std::int64_t lane = 0; lane < cols; lane += lanes()) {
-      float* to = c + row * stride + lane;
-      VF v = hn::Load(F32(), sums + row * kWidth + lane);
-      if (accumulate) v = hn::Add(v, load(to, cols - lane));
-      store(v, to, cols - lane);
+void columns_of_sums_impl(const ColumnsOfSums& args) {
+  for (std::int64_t row = 0; row < args.rows; ++row) {
+    for (std::int64_t lane = 0; lane < args.cols; lane += lanes()) {
+      const std::int64_t at = row * args.stride + lane, left = args.cols - lane;
+      VF v = hn::Load(F32(), args.sums + row * kWidth + lane);
+      if (args.bias != nullptr) v = hn::Add(v, load(args.bias + lane, left));
+      if (args.addend != nullptr) v = hn::Add(v, load(args.addend + at, left));
+      store(v, args.c + at, left);
     }
   }
 }
@@ -220,6 +225,7 @@ HWY_EXPORT(panel_of_columns_impl);
 HWY_EXPORT(multiply_group_impl);
 HWY_EXPORT(tokens_of_sums_impl);
 HWY_EXPORT(columns_of_sums_impl);
+HWY_EXPORT(transpose_floats_impl);
 
 std::int64_t panel_width() { return HWY_DYNAMIC_DISPATCH(panel_width_impl)(); }
 void panel_of_tokens(const float* x, std::int64_t stride, std::int64_t tokens, std::int64_t K,
@@ -237,9 +243,12 @@ void tokens_of_sums(const float* sums, std::int64_t rows, std::int64_t tokens, f
                     std::int64_t stride) {
   HWY_DYNAMIC_DISPATCH(tokens_of_sums_impl)(sums, rows, tokens, c, stride);
 }
-void columns_of_sums(const float* sums, std::int64_t rows, std::int64_t cols, bool accumulate,
-                     float* c, std::int64_t stride) {
-  HWY_DYNAMIC_DISPATCH(columns_of_sums_impl)(sums, rows, cols, accumulate, c, stride);
+void columns_of_sums(const ColumnsOfSums& args) {
+  HWY_DYNAMIC_DISPATCH(columns_of_sums_impl)(args);
+}
+void transpose_floats(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                      float* to, std::int64_t to_stride) {
+  HWY_DYNAMIC_DISPATCH(transpose_floats_impl)(from, stride, rows, cols, to, to_stride);
 }
 
 }  // namespace twill::cpu

@@ -33,8 +33,20 @@ void multiply_group(const GroupProduct& product);
 // c (tokens, rows) = the transposed of sums; tokens <= width.
 void tokens_of_sums(const float* sums, std::int64_t rows, std::int64_t tokens, float* c,
                     std::int64_t stride);
-// c (rows, cols) = sums, or + sums; cols <= width.
-void columns_of_sums(const float* sums, std::int64_t rows, std::int64_t cols, bool accumulate,
-                     float* c, std::int64_t stride);
+// c (rows, cols) = sums [+ bias] [+ addend]; cols <= width. The addend has c's stride and may be c.
+struct ColumnsOfSums {
+  const float* sums;
+  std::int64_t rows;
+  std::int64_t cols;
+  const float* bias;    // (cols), nullptr: none
+  const float* addend;  // nullptr: none
+  float* c;
+  std::int64_t stride;
+};
+void columns_of_sums(const ColumnsOfSums& args);
+
+// to (cols, rows) = the transposed of from (rows, cols).
+void transpose_floats(const float* from, std::int64_t stride, std::int64_t rows, std::int64_t cols,
+                      float* to, std::int64_t to_stride);
 
 }  // namespace twill::cpu

@@ -67,6 +67,7 @@ const KernelTable& reference_table() {
       .unpack24 = reference::unpack24,
       .venom_select = reference::venom_select,
       .packed_bytes = reference::packed_bytes,
+      .packs_any_mask = true,
       .pack_matrix = reference::pack_matrix,
       .unpack_matrix = reference::unpack_matrix,
       .times_packed = reference::times_packed,
