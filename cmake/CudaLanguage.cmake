@@ -22,3 +22,14 @@ else()
   message(STATUS "cudnn.h or cudnn_frontend.h not found: attention runs on our own kernels, several "
                  "times slower than cuDNN's on a Hopper GPU; `./twill deps` fetches the headers")
 endif()
+
+# CUTLASS is headers: the products of 2:4 matrices on Hopper.
+find_path(TWILL_CUTLASS_INCLUDE_DIR cutlass/cutlass.h
+          PATHS ${CUDAToolkit_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}/build/deps/cutlass/include)
+if(TWILL_CUTLASS_INCLUDE_DIR)
+  set(TWILL_HAS_CUTLASS ON)
+else()
+  set(TWILL_HAS_CUTLASS OFF)
+  message(STATUS "cutlass/cutlass.h not found: sparse recipes gain nothing on a GPU; "
+                 "`./twill deps cutlass` fetches the headers")
+endif()

@@ -28,7 +28,7 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 19> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 20> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
@@ -47,6 +47,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 19> kKinds{{
     {"gather_kept", kPacking},
     {"scatter_kept", kPacking},
     {"mvue24", kMvueDraw},
+    {"pack_sample", kMvueDraw},
     {"masked_decay", kDecayWork},
 }};
 
@@ -94,7 +95,9 @@ Plan plan_of(const Context& context, const RunConfig& config, FfnExecution execu
   if (execution != FfnExecution::kPlanned)
     return fixed_plan(recipe, builder.linear_seams(), packs_any_mask(context));
   return measure_plan(context, recipe, builder.linear_seams(),
-                      {.tokens = config.micro_batch_tokens(), .steps = config.train.steps});
+                      {.tokens = config.micro_batch_tokens(),
+                       .steps = config.train.steps,
+                       .type = storage_type(config, context)});
 }
 
 }  // namespace

@@ -7,16 +7,12 @@
 #include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/mvue24.h"
+#include "ops/pack_sample.h"
 #include "ops/packed_times.h"
 #include "ops/times_packed.h"
 
 namespace twill {
 namespace {
-
-// dYᵀ, two of four entries along tokens; the last group of tokens may be smaller.
-PackedShape sample_shape(std::int64_t outputs, std::int64_t tokens) {
-  return {.rows = outputs, .cols = tokens, .max_kept = outputs * ((tokens + 3) / 4 * 2)};
-}
 
 // Activations of an FFN as a packed matrix.
 PackedShape activation_shape(std::int64_t tokens, std::int64_t hidden, double share,
@@ -35,7 +31,8 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
       seam_(builder.linear_seam({.name = name,
                                  .family = options.family,
                                  .weight = &weight_,
-                                 .width_axis = options.width_axis})) {
+                                 .width_axis = options.width_axis})),
+      type_(builder.options().dtype) {
   weight_.clear_gradient = false;
   if (options.bias) {
     bias_ = &builder.parameter(name + ".bias", {options.out}, Init::kZeros);
@@ -46,9 +43,8 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
   const Shape inputs{builder.max_tokens(), options.in}, outputs{builder.max_tokens(), options.out};
   if (asked.samples_gradients) builder.scratch("linear.sampled", sampled_, outputs);
   if (asked.packs_samples && packs_matrices(builder.context()))
-    builder.scratch_bytes(
-        "linear.packed_sample", packed_sample_,
-        packed_bytes(builder.context(), sample_shape(options.out, builder.max_tokens())));
+    builder.scratch_bytes("linear.packed_sample", packed_sample_,
+                          packed_bytes(builder.context(), sample_shape(builder.max_tokens())));
   if (asked.packed_activations > 0.0 && options.family == LayerFamily::kFfn &&
       packs_any_mask(builder.context())) {
     most_kept_ = asked.packed_activations;
@@ -65,6 +61,10 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
   builder.scratch("linear.rounded_weight", rounded_weight_, {options.out, options.in});
   builder.scratch("linear.rounded_input", rounded_input_, inputs);
   builder.scratch("linear.rounded_output", rounded_output_, outputs);
+}
+
+PackedShape Linear::sample_shape(std::int64_t tokens) const {
+  return packed_sample_shape(weight_.shape[0], tokens, type_);
 }
 
 ConstView Linear::rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const {
@@ -178,14 +178,15 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
   if (leaves_out(pass, seam_.packed_activations.wgrad)) return wgrad_of_activations(pass, x, dy);
   if (seam_.wgrad != WgradSample::kDense) {
     const View sample = pass.rows(sampled_);
-    mvue24(pass.context,
-           {.x = dy,
-            .y = sample,
-            .law = seam_.wgrad == WgradSample::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw,
-            .seed = pass.seed,
-            .step = pass.micro_step,
-            .stream = seam_.stream});
-    if (seam_.packs_sample && !rounds(pass)) return packed_wgrad(pass, x, sample);
+    const MvueLaw law = seam_.wgrad == WgradSample::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw;
+    if (seam_.packs_sample && packed_sample_ && !rounds(pass))
+      return packed_wgrad(pass, x, dy, sample, law);
+    mvue24(pass.context, {.x = dy,
+                          .y = sample,
+                          .law = law,
+                          .seed = pass.seed,
+                          .step = pass.micro_step,
+                          .stream = seam_.stream});
     dy = sample;
   }
   gemm(pass.context, {.a = rounded(pass, dy, rounded_output_, Fp8Format::kE5m2),
@@ -207,10 +208,18 @@ void Linear::wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) c
                 .accumulate = pass.accumulate});
 }
 
-void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const {
-  const PackedShape shape = sample_shape(weight_.shape[0], pass.tokens());
-  pack_matrix(pass.context,
-              {.dense = sample, .shape = shape, .storage = packed_sample_, .transpose = true});
+void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView dy, View sample,
+                          MvueLaw law) const {
+  const PackedShape shape = sample_shape(pass.tokens());
+  pack_sample(pass.context, {.x = dy,
+                             .sample = sample,
+                             .shape = shape,
+                             .storage = packed_sample_,
+                             .law = law,
+                             .seed = pass.seed,
+                             .step = pass.micro_step,
+                             .step_at = pass.micro_step_at,
+                             .stream = seam_.stream});
   packed_times(pass.context,
                {.packed = {.shape = shape, .storage = packed_sample_, .kept = shape.max_kept},
                 .b = x,

@@ -10,6 +10,7 @@
 #include "nn/pass.h"
 #include "ops/fp8.h"
 #include "ops/gemm.h"
+#include "ops/mvue24.h"
 
 namespace twill {
 
@@ -56,7 +57,8 @@ class Linear {
                                   bool transpose) const;
   void wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
   // dW (+)= sampleᵀ x without the sample's zeros.
-  void packed_wgrad(const Pass& pass, ConstView x, ConstView sample) const;
+  void packed_wgrad(const Pass& pass, ConstView x, ConstView dy, View sample, MvueLaw law) const;
+  PackedShape sample_shape(std::int64_t tokens) const;
   // `x` itself, or its rounded copy in `scratch`.
   ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
   bool rounds(const Pass& pass) const { return pass.as_trained && seam_.fp8 != Fp8Mode::kNone; }
@@ -66,6 +68,7 @@ class Linear {
   Parameter& weight_;  // (out, in)
   Parameter* bias_ = nullptr;
   LinearSeam& seam_;
+  DType type_;               // of operands
   View sampled_;             // (tokens, out)
   View packed_sample_;       // storage of a packed (out, tokens)
   View packed_activations_;  // storage of a packed (tokens, hidden) or its transposed

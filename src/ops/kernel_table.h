@@ -47,6 +47,7 @@ struct Mvue24Args;
 struct NormAllArgs;
 struct Pack24Args;
 struct PackMatrixArgs;
+struct PackSampleArgs;
 struct PackedShape;
 struct PackedTimesArgs;
 struct PrepareUpdateArgs;
@@ -103,6 +104,7 @@ struct Device {
   int num_threads = 1;
   int index = 0;            // among the devices of its kind
   int num_sms = 0;          // of a GPU
+  int generation = 0;       // of a GPU: 90 is Hopper
   double peak_flops = 0.0;  // per second, dense bf16 by the datasheet; 0: not known
 };
 
@@ -217,6 +219,9 @@ struct KernelTable {
   Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
   Kernel<TimesPackedArgs> times_packed = nullptr;
   Kernel<PackedTimesArgs> packed_times = nullptr;
+  // Sampling and packing at once, for the calls that fuses_sample takes.
+  bool (*fuses_sample)(const PackSampleArgs&) = nullptr;
+  Kernel<PackSampleArgs> pack_sample = nullptr;
   Kernel<FindKeptArgs> find_kept = nullptr;
   Kernel<GatherKeptArgs> gather_kept = nullptr;
   Kernel<ScatterKeptArgs> scatter_kept = nullptr;

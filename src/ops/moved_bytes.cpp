@@ -23,6 +23,7 @@
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/pack_sample.h"
 #include "ops/packed_matrix.h"
 #include "ops/packed_times.h"
 #include "ops/rms_norm.h"
@@ -222,6 +223,7 @@ std::int64_t moved_bytes(const KeptGradientArgs& args) {
 std::int64_t moved_bytes(const PackMatrixArgs& args) {
   return bytes_of({args.dense, args.mask, args.storage});
 }
+std::int64_t moved_bytes(const PackSampleArgs& args) { return bytes_of({args.x, args.storage}); }
 std::int64_t moved_bytes(const PackedTimesArgs& args) {
   return bytes_of({args.packed.storage, args.b, args.bias, args.addend}) +
          result(args.c, args.accumulate);

@@ -71,6 +71,7 @@ std::int64_t moved_bytes(const FindKeptArgs& args);
 std::int64_t moved_bytes(const GatherKeptArgs& args);
 std::int64_t moved_bytes(const KeptGradientArgs& args);
 std::int64_t moved_bytes(const PackMatrixArgs& args);
+std::int64_t moved_bytes(const PackSampleArgs& args);
 std::int64_t moved_bytes(const PackedTimesArgs& args);
 std::int64_t moved_bytes(const ScatterKeptArgs& args);
 std::int64_t moved_bytes(const TimesPackedArgs& args);

@@ -16,6 +16,9 @@ void require_shape_of_pattern(const char* op, const PackedShape& shape) {
 void require_storage(const char* op, const Context& context, ConstView storage,
                      const PackedShape& shape) {
   const std::int64_t bytes = packed_bytes(context, shape);
+  require(bytes > 0 || shape.rows * shape.cols == 0,
+          "[{}] the {} backend does not pack a matrix of {} x {} like this", op,
+          context.kernels().name, shape.rows, shape.cols);
   require(storage.num_bytes() >= bytes, "[{}] storage must have {} bytes, got {}", op, bytes,
           storage.num_bytes());
 }

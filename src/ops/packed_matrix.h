@@ -1,21 +1,28 @@
 // SPDX-License-Identifier: Apache-2.0
 // A matrix whose zeros are not stored, in whatever order a backend's products like to read it.
 //
-//   dense    (R, C)       the values, f32 (reference: also f64); with `transpose` the matrix packed is
-//                         denseᵀ
+//   dense    (R, C)       the values, f32 or of the packed type (reference: also f64); with `transpose`
+//                         the matrix packed is denseᵀ
 //   mask     (R, C) u8    in dense's own orientation, any byte but 0 is kept; absent: what is not 0
 //   storage  u8           packed_bytes(shape) of them, aligned to 64; opaque
 //
 // shape is that of the packed matrix P, behind the transposition. Its pattern:
 //   kTransposable24  R and C are multiples of 4, and every 4 x 4 block keeps two entries in each row
 //                    and each column (ops/transposable24.h); undefined for other masks
+//   k24              every four consecutive entries of a row keep at most two; undefined for other masks
 //   kAny             every mask; at most `max_kept` entries are kept
-// A kept entry stays one when its value is 0: products read what faces it, NaN included.
+// A kept entry stays one when its value is 0: products read what faces it, NaN included. Under a 2:4
+// pattern a backend may store the lowest other entries as zeros where fewer than two are kept: what
+// faces those is read too.
+//
+// A backend packs what its products can take; packed_bytes is 0 for anything else. reference and cpu:
+// all of f32. cuda: bf16 values by a 2:4 pattern on Hopper, rows in multiples of 8, of side kRight also
+// columns in multiples of 16; `side` says which product reads the matrix, and so how it lies.
 //
 // `same_mask`: the storage was packed before, with the same shape, orientation and kept entries; only
-// values have changed, and the mask is not read. Packing copies: unpack_matrix gives back the values
-// bit for bit, and +0 elsewhere. max_kept is not read for kTransposable24, whose storage is never larger
-// than that of kAny with half of the entries.
+// values have changed, and the mask may stay unread. Packing copies, and rounds to nearest even from f32
+// to bf16: unpack_matrix gives back the values bit for bit, and +0 elsewhere. max_kept is not read for
+// kTransposable24, whose storage is never larger than that of kAny with half of the entries.
 #pragma once
 
 #include <cstdint>
@@ -25,13 +32,17 @@
 
 namespace twill {
 
-enum class PackedPattern : std::uint8_t { kTransposable24, kAny };
+enum class PackedPattern : std::uint8_t { kTransposable24, k24, kAny };
+// x Pᵀ (ops/times_packed.h) or P b (ops/packed_times.h).
+enum class PackedSide : std::uint8_t { kRight, kLeft };
 
 struct PackedShape {
   PackedPattern pattern = PackedPattern::kAny;
   std::int64_t rows = 0;
   std::int64_t cols = 0;
   std::int64_t max_kept = 0;
+  DType type = DType::kF32;  // of the values
+  PackedSide side = PackedSide::kRight;
 
   friend bool operator==(const PackedShape&, const PackedShape&) = default;
 };
@@ -56,14 +67,14 @@ struct PackMatrixArgs {
 
 struct UnpackMatrixArgs {
   PackedMatrix packed;
-  View dense;  // (rows, cols) of the packed matrix, in the type it was packed from
+  View dense;  // (rows, cols) of the packed matrix, of its values' type (cuda: or f32)
 };
 
 // Whether the backend has packed products at all.
 bool packs_matrices(const Context& context);
 // Whether it has them for every mask (kAny), which products with activations need.
 bool packs_any_mask(const Context& context);
-// Bytes that a packed matrix of this shape takes.
+// Bytes that a packed matrix of this shape takes; 0: the backend does not pack it.
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape);
 
 void validate(const PackMatrixArgs& args);

@@ -6,9 +6,13 @@
 namespace twill {
 
 void validate(const PackedTimesArgs& args) {
-  require_one_float_type(
-      "packed_times",
-      {{"b", args.b}, {"c", args.c}, {"bias", args.bias, true}, {"addend", args.addend, true}});
+  // The gradient of a weight.
+  const bool widens =
+      args.b.dtype() == DType::kBf16 && args.c.dtype() == DType::kF32 && !args.bias && !args.addend;
+  if (!widens)
+    require_one_float_type(
+        "packed_times",
+        {{"b", args.b}, {"c", args.c}, {"bias", args.bias, true}, {"addend", args.addend, true}});
   require(args.b.shape().rank() == 2 && args.c.shape().rank() == 2,
           "[packed_times] b and c must be matrices, got {}, {}", to_string(args.b.shape()),
           to_string(args.c.shape()));

@@ -12,8 +12,9 @@
 //
 // bias and addend do not go with trans_c or accumulate.
 //
-// f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32,
-// in an order fixed by P and the shape, what c held added last: the number of threads changes no bit.
+// b has P's type (reference: also f64), c as well, or, without bias and addend, f32; row-major,
+// contiguous. Sums over the kept entries of a row of P are f32, in an order fixed by P and the shape,
+// what c held added last: the number of threads changes no bit.
 // Error per element at most (entries of that row of P + 3) eps Σ|terms|. What faces an entry that is
 // not kept is never read into a sum.
 #pragma once

@@ -12,9 +12,10 @@
 // and the epilogues of ops/gemm.h: kActivation, before = the sum above, c = f(before as stored);
 // kActivationGradient, c = the sum above · f'(before). before (M, N) must not overlap x or c.
 //
-// f32 (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P are f32,
-// in an order fixed by P and the shape: the number of threads changes no bit, and neither does the
-// number of other rows in x. Error per element at most (entries of that row of P + 3) eps Σ|terms|.
+// All of P's type (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P
+// are f32, in an order fixed by P and the shape: the number of threads changes no bit, and on a CPU
+// neither does the number of other rows in x. Error per element at most (entries of that row of P + 3)
+// eps Σ|terms|, and of bf16 the roundings that ops/gemm.h grants.
 // What faces an entry that is not kept is never read into a sum: a NaN there is not seen. Any M, N
 // and K; no kept entry leaves the sum empty.
 #pragma once

@@ -94,7 +94,7 @@ void SparsityEngine::reserve(Builder& builder) {
     layer.seam = seam;
     const Shape& shape = seam->weight->shape;
     if (has_mask) builder.sparsity_state(layer.mask, DType::kU8, shape);
-    layer.is_unpacked = has_projection && is_always_packed(layer);
+    layer.is_unpacked = has_projection && is_always_packed(builder, layer);
     if (layer.is_unpacked)
       builder.scratch_of("sparsity.projected", layer.projected, builder.options().dtype, shape);
     else if (has_projection)

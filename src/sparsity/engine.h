@@ -155,7 +155,7 @@ class SparsityEngine {
   // engine_packed.cpp
   void reserve_packed(Builder& builder);
   // Both products of the layer run packed wherever a phase projects its weight.
-  bool is_always_packed(const SparseLayer& layer) const;
+  bool is_always_packed(const Builder& builder, const SparseLayer& layer) const;
   void pack_all(const Context& context);
   ActivationSteering::InScope layers_that_are_on() const;
   // Behind every change of what FFNs select.

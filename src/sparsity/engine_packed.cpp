@@ -8,7 +8,7 @@
 
 namespace twill {
 
-bool SparsityEngine::is_always_packed(const SparseLayer& layer) const {
+bool SparsityEngine::is_always_packed(const Builder& builder, const SparseLayer& layer) const {
   if (plan_.execution == "masked") return false;
   const LinearSeam& seam = *layer.seam;
   for (std::size_t index = 0; index < recipe_.phase.size(); ++index) {
@@ -25,6 +25,10 @@ bool SparsityEngine::is_always_packed(const SparseLayer& layer) const {
         !matches_any(phase.weights.forward, seam.name) ||
         !matches_any(phase.weights.dgrad, seam.name))
       return false;
+    for (const bool transpose : {false, true})
+      if (!packed_shape(builder.context(), layer, phase.weights, transpose,
+                        builder.options().dtype))
+        return false;
   }
   return true;
 }
@@ -52,16 +56,14 @@ void SparsityEngine::reserve_packed(Builder& builder) {
   if (plan_.execution == "masked") return;
   for (SparseLayer& layer : layers_) {
     const Shape& shape = layer.seam->weight->shape;
-    std::vector<PlanEntry> entries;
-    bool has_topology = false;
+    std::vector<PackedLayer::Use> uses;
     for (std::int64_t index = 0; index < clock_.num_phases(); ++index) {
       const PhaseConfig& phase = recipe_.phase[static_cast<std::size_t>(index)];
       const PlanEntry* entry = plan_.find(index, shape[0], shape[1]);
       if (entry == nullptr || phase.weights.is_dense()) continue;
-      entries.push_back(*entry);
-      has_topology |= phase.weights.is_topology();
+      uses.push_back({*entry, &phase.weights});
     }
-    layer.packed.reserve(builder, layer, entries, has_topology);
+    layer.packed.reserve(builder, layer, uses);
   }
 }
 

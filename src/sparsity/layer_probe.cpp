@@ -3,14 +3,17 @@
 
 #include <algorithm>
 #include <cmath>
+#include <limits>
+#include <optional>
 
 #include "base/rng.h"
 #include "nn/builder.h"
+#include "ops/cast.h"
 #include "ops/gemm.h"
 #include "ops/kept.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
-#include "ops/mvue24.h"
+#include "ops/pack_sample.h"
 #include "ops/packed_times.h"
 #include "ops/timer.h"
 #include "ops/times_packed.h"
@@ -21,29 +24,45 @@ namespace twill {
 namespace {
 
 constexpr CallLimits kCalls{};
+constexpr std::int64_t kRandomValues = std::int64_t{1} << 20;
 
 }  // namespace
 
-LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens)
+LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens,
+                       DType type)
     : context_(context),
       seam_(seam),
       tokens_(tokens),
       outputs_(seam.weight->shape[0]),
       inputs_(seam.weight->shape[1]),
-      x_(matrix(tokens, inputs_, 1)),
-      y_(matrix(tokens, outputs_, 2)),
-      dx_(matrix(tokens, inputs_, 3)),
-      weight_(matrix(outputs_, inputs_, 4)),
-      gradient_(matrix(outputs_, inputs_, 5)) {}
+      type_(type),
+      x_(matrix(tokens, inputs_, 1, type)),
+      y_(matrix(tokens, outputs_, 2, type)),
+      dx_(matrix(tokens, inputs_, 3, type)),
+      weight_(matrix(outputs_, inputs_, 4, DType::kF32)),
+      operand_(matrix(outputs_, inputs_, 4, type)),
+      gradient_(matrix(outputs_, inputs_, 5, DType::kF32)) {}
 
-Tensor LayerProbe::matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream) const {
-  Tensor tensor(DType::kF32, {rows, cols}, context_.memory());
-  float* values = tensor.view().as<float>();
-  for (std::int64_t i = 0; i < rows * cols; ++i) {
+Tensor LayerProbe::matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream,
+                          DType type) const {
+  Tensor wide(DType::kF32, {rows, cols}, host_memory());
+  float* values = wide.view().as<float>();
+  const std::int64_t size = rows * cols;
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i >= kRandomValues) {  // numbers repeat: what they are does not matter, that they vary does
+      values[i] = values[i - kRandomValues];
+      continue;
+    }
     const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
     values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
   }
-  return tensor;
+  Tensor there(DType::kF32, {rows, cols}, context_.memory());
+  copy_in(context_, there.view(), values);
+  if (type == DType::kF32) return there;
+  Tensor narrow(type, {rows, cols}, context_.memory());
+  cast(context_, {.x = there.view(), .y = narrow.view()});
+  wait(context_);
+  return narrow;
 }
 
 Tensor LayerProbe::random_mask(double density) const {
@@ -57,7 +76,7 @@ Tensor LayerProbe::random_mask(double density) const {
 }
 
 ProductSeconds LayerProbe::dense() {
-  const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = weight_.view();
+  const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = operand_.view();
   return {
       .forward = best_seconds(context_, kCalls,
                               [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
@@ -67,66 +86,69 @@ ProductSeconds LayerProbe::dense() {
       })};
 }
 
-PackedShape LayerProbe::shape(bool transpose, PackedPattern pattern, std::int64_t max_kept) const {
-  return {.pattern = pattern,
-          .rows = transpose ? inputs_ : outputs_,
+PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
+  return {.rows = transpose ? inputs_ : outputs_,
           .cols = transpose ? outputs_ : inputs_,
-          .max_kept = max_kept};
-}
-
-ProductSeconds LayerProbe::products(const PackedMatrix& forward, const PackedMatrix& dgrad) {
-  const View x = x_.view(), y = y_.view(), dx = dx_.view();
-  return {
-      .forward = best_seconds(context_, kCalls,
-                              [&] { times_packed(context_, {.x = x, .packed = forward, .c = y}); }),
-      .dgrad = best_seconds(context_, kCalls,
-                            [&] { times_packed(context_, {.x = y, .packed = dgrad, .c = dx}); })};
+          .max_kept = max_kept,
+          .type = type_};
 }
 
 // A weight packed for one product.
 struct LayerProbe::Side {
   Side(LayerProbe& probe, ConstView dense_weight, ConstView mask_or_none, bool transposes,
-       PackedPattern pattern, std::int64_t max_kept)
+       std::optional<PackedShape> packed)
       : context(probe.context_),
         dense(dense_weight),
         mask(mask_or_none),
-        shape(probe.shape(transposes, pattern, max_kept)),
+        shape(packed),
         transpose(transposes),
-        storage(DType::kU8, {packed_bytes(context, shape)}, context.memory()) {
+        storage(DType::kU8, {shape ? packed_bytes(context, *shape) : 0}, context.memory()) {
     pack(/*same_mask=*/false);
   }
   void pack(bool same_mask) {
+    if (!shape) return;
     pack_matrix(context, {.dense = dense,
                           .mask = mask,
-                          .shape = shape,
+                          .shape = *shape,
                           .storage = storage.view(),
                           .transpose = transpose,
                           .same_mask = same_mask});
   }
   double pack_seconds(bool same_mask) {
-    return best_seconds(context, kCalls, [&] { pack(same_mask); });
+    return shape ? best_seconds(context, kCalls, [&] { pack(same_mask); }) : 0.0;
   }
-  PackedMatrix matrix() { return {.shape = shape, .storage = storage.view()}; }
+  // x Pᵀ
+  double product_seconds(ConstView x, View c) {
+    if (!shape) return std::numeric_limits<double>::infinity();
+    const PackedMatrix matrix{.shape = *shape, .storage = storage.view()};
+    return best_seconds(context, kCalls,
+                        [&] { times_packed(context, {.x = x, .packed = matrix, .c = c}); });
+  }
 
   const Context& context;
   ConstView dense, mask;
-  PackedShape shape;
+  std::optional<PackedShape> shape;
   bool transpose;
   Tensor storage;
 };
 
+ProductSeconds LayerProbe::products(Side& forward, Side& dgrad) {
+  return {.forward = forward.product_seconds(x_.view(), y_.view()),
+          .dgrad = dgrad.product_seconds(y_.view(), dx_.view())};
+}
+
 double LayerProbe::sampled_wgrad(const WgradPart& part) {
-  Tensor sample(DType::kF32, {tokens_, outputs_}, context_.memory());
-  const PackedShape shape{
-      .rows = outputs_, .cols = tokens_, .max_kept = outputs_ * ((tokens_ + 3) / 4 * 2)};
-  Tensor storage(DType::kU8, {packed_bytes(context_, shape)}, context_.memory());
+  const PackedShape shape = packed_sample_shape(outputs_, tokens_, type_);
+  const std::int64_t bytes = packed_bytes(context_, shape);
+  if (bytes == 0) return std::numeric_limits<double>::infinity();
+  Tensor sample(type_, {tokens_, outputs_}, context_.memory());
+  Tensor storage(DType::kU8, {bytes}, context_.memory());
   return best_seconds(context_, kCalls, [&] {
-    mvue24(context_, {.x = y_.view(),
-                      .y = sample.view(),
-                      .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw});
-    pack_matrix(
-        context_,
-        {.dense = sample.view(), .shape = shape, .storage = storage.view(), .transpose = true});
+    pack_sample(context_, {.x = y_.view(),
+                           .sample = sample.view(),
+                           .shape = shape,
+                           .storage = storage.view(),
+                           .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw});
     packed_times(context_, {.packed = {.shape = shape, .storage = storage.view()},
                             .b = x_.view(),
                             .c = gradient_.view()});
@@ -136,10 +158,8 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
 LayerProbe::Packed LayerProbe::pattern(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   const DecayPart& decay = phase.decay;
-  const PackedPattern pattern =
-      part.pattern == "2:4-transposable" ? PackedPattern::kTransposable24 : PackedPattern::kAny;
   Tensor mask(DType::kU8, {outputs_, inputs_}, context_.memory());
-  Tensor projected(DType::kF32, {outputs_, inputs_}, context_.memory());
+  Tensor projected(type_, {outputs_, inputs_}, context_.memory());
   // The steps of sparsity/engine.h on a weight of the probe's own.
   LinearSeam seam = seam_;
   Parameter own;
@@ -153,15 +173,16 @@ LayerProbe::Packed LayerProbe::pattern(const PhaseConfig& phase) {
   carry();
   const ConstView from = part.is_soft() ? projected.view() : weight_.view();
   const ConstView kept = part.is_soft() ? ConstView() : ConstView(mask.view());
-  const std::int64_t most = outputs_ * inputs_ / 2;
-  Side forward(*this, from, kept, false, pattern, most);
-  Side dgrad(*this, from, kept, true, pattern, most);
+  Side forward(*this, from, kept, false, packed_shape(context_, layer, part, false, type_));
+  Side dgrad(*this, from, kept, true, packed_shape(context_, layer, part, true, type_));
 
-  Packed result{.products = products(forward.matrix(), dgrad.matrix())};
+  Packed result{.products = products(forward, dgrad)};
   if (phase.wgrad.estimator != "dense") result.products.wgrad = sampled_wgrad(phase.wgrad);
   const bool new_mask = part.is_soft() || part.refresh == 1;
-  result.upkeep = best_seconds(context_, kCalls, carry) + forward.pack_seconds(!new_mask) +
-                  dgrad.pack_seconds(!new_mask);
+  result.upkeep = forward.pack_seconds(!new_mask) + dgrad.pack_seconds(!new_mask);
+  // Masked weights are made for who takes them: a soft projection is packed from there.
+  if (part.is_soft() || !forward.shape || !dgrad.shape)
+    result.upkeep += best_seconds(context_, kCalls, carry);
   const bool chooses = !part.is_soft() || decay.on != "none";
   if (chooses) {
     const double packing = new_mask ? 0.0 : forward.pack_seconds(false) + dgrad.pack_seconds(false);
@@ -182,9 +203,9 @@ LayerProbe::Packed LayerProbe::topology(double density) {
   const Tensor mask = random_mask(density);
   const auto* bytes = mask.view().as<std::uint8_t>();
   const std::int64_t kept = std::count(bytes, bytes + outputs_ * inputs_, std::uint8_t{1});
-  Side forward(*this, weight_.view(), mask.view(), false, PackedPattern::kAny, kept);
-  Side dgrad(*this, weight_.view(), mask.view(), true, PackedPattern::kAny, kept);
-  Packed result{.products = products(forward.matrix(), dgrad.matrix())};
+  Side forward(*this, weight_.view(), mask.view(), false, any_shape(false, kept));
+  Side dgrad(*this, weight_.view(), mask.view(), true, any_shape(true, kept));
+  Packed result{.products = products(forward, dgrad)};
 
   Tensor row_begin(DType::kI32, {outputs_ + 1}, context_.memory());
   Tensor column(DType::kI32, {kept}, context_.memory());

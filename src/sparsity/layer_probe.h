@@ -14,14 +14,16 @@ namespace twill {
 
 class LayerProbe {
  public:
-  // `seam` gives the shape and the axis of its patterns; no weight of it is read.
-  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens);
+  // `seam` gives the shape and the axis of its patterns; no weight of it is read. `type` is that of
+  // activations and operands.
+  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type);
 
   // The three products with dense operands.
   ProductSeconds dense();
 
   struct Packed {
-    ProductSeconds products;  // wgrad of a sample or of a kept topology, else 0
+    // wgrad of a sample or of a kept topology, else 0; infinite where the backend cannot pack.
+    ProductSeconds products;
     double upkeep = 0.0;    // of a step: masks at their true frequency, projection, packing, decay
     double new_mask = 0.0;  // of a topology that has moved: packing, kept entries found anew
   };
@@ -32,17 +34,18 @@ class LayerProbe {
 
  private:
   struct Side;
-  Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream) const;
+  Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream, DType type) const;
   Tensor random_mask(double density) const;
-  PackedShape shape(bool transpose, PackedPattern pattern, std::int64_t max_kept) const;
-  ProductSeconds products(const PackedMatrix& forward, const PackedMatrix& dgrad);
+  PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
+  ProductSeconds products(Side& forward, Side& dgrad);
   // The draw, the packing and the product of a sample of y.
   double sampled_wgrad(const WgradPart& part);
 
   const Context& context_;
   const LinearSeam& seam_;
   std::int64_t tokens_, outputs_, inputs_;
-  Tensor x_, y_, dx_, weight_, gradient_;
+  DType type_;
+  Tensor x_, y_, dx_, weight_, operand_, gradient_;
 };
 
 }  // namespace twill

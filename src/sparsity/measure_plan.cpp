@@ -8,6 +8,7 @@
 
 #include "nn/builder.h"
 #include "ops/packed_matrix.h"
+#include "ops/transfer.h"
 #include "sparsity/activation_probe.h"
 #include "sparsity/layer_probe.h"
 #include "sparsity/scope.h"
@@ -118,6 +119,7 @@ class Planner {
   }
 
   std::int64_t probed_tokens(const PlanEntry& entry) const {
+    if (!shares_memory(context_)) return request_.tokens;  // milliseconds at most
     const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
     const bool is_naive = context_.kernels().plain_gemm == nullptr;
     const auto most =
@@ -128,7 +130,7 @@ class Planner {
   LayerProbe probe(const PlanEntry& entry) {
     const std::int64_t tokens = probed_tokens(entry);
     scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
-    return LayerProbe(context_, seam_of(entry), tokens);
+    return LayerProbe(context_, seam_of(entry), tokens, request_.type);
   }
 
   ProductSeconds scaled(ProductSeconds seconds) const {
@@ -139,7 +141,8 @@ class Planner {
 
   void decide(PlanEntry& entry) {
     const PhaseConfig& phase = phase_of(entry);
-    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none";
+    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
+                             (phase.weights.is_topology() && !packs_any_mask(context_));
     entry.on = !only_masked && packs_matrices(context_);
     if (!entry.on) {
       // A phase of sparse attention alone asks nothing of the weights.

@@ -16,11 +16,12 @@ struct PlanRequest {
   std::int64_t tokens = 0;        // of a micro-batch
   std::int64_t accumulation = 1;  // micro-batches of a step: upkeep is paid once for them
   std::int64_t steps = 1;         // of the run: how often a topology moves
+  DType type = DType::kF32;       // of activations and operands
   // Called before each shape is measured, for who shows progress; may be empty.
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};
 };
 
-// Takes a few seconds: products are cut to at most 8 GFLOP and scaled back up. Everything that cannot
+// Takes a few seconds: products on a CPU are cut to at most 8 GFLOP and scaled back up. Everything that cannot
 // run packed here, or gains nothing, is off; so is everything on a backend without packed products.
 Plan measure_plan(const Context& context, const RecipeConfig& recipe,
                   const std::deque<LinearSeam>& layers, const PlanRequest& request);

@@ -12,17 +12,19 @@
 namespace twill {
 namespace {
 
-// Greedy masks are not: some of their blocks keep seven entries.
-bool is_transposable(const WeightsPart& part) { return part.pattern == "2:4-transposable"; }
+// By which rule the rows of a weight, or of its transposed, keep entries. Greedy masks keep at most two
+// of four both ways, but not always two.
+PackedPattern pattern_of(const WeightsPart& part, const LinearSeam& seam, bool transpose) {
+  if (part.pattern == "2:4-transposable") return PackedPattern::kTransposable24;
+  if (part.pattern == "2:4-greedy") return PackedPattern::k24;
+  if (part.is_topology()) return PackedPattern::kAny;
+  const bool within_column = axis_of(part.axis, seam) == GroupAxis::kWithinColumn;
+  return within_column == transpose ? PackedPattern::k24 : PackedPattern::kAny;
+}
 
 std::int64_t entries_at(const SparseLayer& layer, double density) {
   const auto weights = static_cast<double>(layer.num_weights());
   return static_cast<std::int64_t>(std::ceil(std::min(1.0, density) * weights));
-}
-
-PackedShape transposed(const PackedShape& shape) {
-  return {
-      .pattern = shape.pattern, .rows = shape.cols, .cols = shape.rows, .max_kept = shape.max_kept};
 }
 
 void scatter_all(const Context& context, ConstView values, const KeptPositions& kept, View dense) {
@@ -38,30 +40,43 @@ double density_of(const WeightsPart& part, const SparseLayer& layer) {
   return part.pattern == "V:2:M" ? 2.0 / static_cast<double>(part.m) : 0.5;
 }
 
-void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
-                          const std::vector<PlanEntry>& entries, bool has_topology) {
-  double forward = 0.0, dgrad = 0.0, wgrad = 0.0;
-  for (const PlanEntry& entry : entries) {
-    if (!entry.on) continue;
-    forward = std::max(forward, entry.forward_below);
-    dgrad = std::max(dgrad, entry.dgrad_below);
-    wgrad = std::max(wgrad, entry.wgrad_below);
-  }
+std::optional<PackedShape> packed_shape(const Context& context, const SparseLayer& layer,
+                                        const WeightsPart& part, bool transpose, DType type) {
   const Shape& shape = layer.seam->weight->shape;
+  PackedShape packed{.pattern = pattern_of(part, *layer.seam, transpose),
+                     .rows = shape[transpose ? 1 : 0],
+                     .cols = shape[transpose ? 0 : 1],
+                     .max_kept = entries_at(layer, 0.5),
+                     .type = type};
+  if (packed_bytes(context, packed) == 0) return std::nullopt;
+  return packed;
+}
+
+void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
+                          const std::vector<Use>& uses) {
+  const Context& context = builder.context();
+  type_ = builder.options().dtype;
+  std::int64_t forward_bytes = 0, dgrad_bytes = 0;
+  double wgrad = 0.0;
   // Phases may pack by different patterns: the largest form has room.
-  const auto reserve_one = [&](double below, PackedShape packed, View& storage) {
-    packed.max_kept = entries_at(layer, below);
-    PackedShape transposable = packed;
-    transposable.pattern = PackedPattern::kTransposable24;
-    const Context& context = builder.context();
-    builder.packed_bytes(
-        storage, std::max(packed_bytes(context, packed), packed_bytes(context, transposable)));
-    return packed;
+  const auto add = [&](const Use& use, double below, bool transpose, std::int64_t& bytes) {
+    std::optional<PackedShape> shape = packed_shape(context, layer, *use.part, transpose, type_);
+    if (below <= 0.0 || !shape) return;
+    shape->max_kept = entries_at(layer, below);
+    (transpose ? dgrad_kept_ : forward_kept_) =
+        std::max(transpose ? dgrad_kept_ : forward_kept_, shape->max_kept);
+    bytes = std::max(bytes, packed_bytes(context, *shape));
   };
-  const PackedShape plain{.rows = shape[0], .cols = shape[1]};
-  if (forward > 0.0) forward_shape_ = reserve_one(forward, plain, forward_);
-  if (dgrad > 0.0) dgrad_shape_ = reserve_one(dgrad, transposed(plain), dgrad_);
-  if (wgrad <= 0.0 || !has_topology) return;
+  for (const Use& use : uses) {
+    if (!use.entry.on) continue;
+    add(use, use.entry.forward_below, /*transpose=*/false, forward_bytes);
+    add(use, use.entry.dgrad_below, /*transpose=*/true, dgrad_bytes);
+    if (use.part->is_topology()) wgrad = std::max(wgrad, use.entry.wgrad_below);
+  }
+  if (forward_bytes > 0) builder.packed_bytes(forward_, forward_bytes);
+  if (dgrad_bytes > 0) builder.packed_bytes(dgrad_, dgrad_bytes);
+  if (wgrad <= 0.0) return;
+  const Shape& shape = layer.seam->weight->shape;
   const std::int64_t kept = entries_at(layer, wgrad);
   builder.packed_state(row_begin_, DType::kI32, {shape[0] + 1});
   builder.packed_state(column_, DType::kI32, {kept});
@@ -69,22 +84,25 @@ void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
     builder.packed_state(*array, DType::kF32, {kept});
 }
 
-void PackedLayer::pack_one(const Context& context, const SparseLayer& layer,
+bool PackedLayer::pack_one(const Context& context, const SparseLayer& layer,
                            const WeightsPart& part, bool transpose, bool same_mask) {
-  PackedShape& shape = transpose ? dgrad_shape_ : forward_shape_;
   const View storage = transpose ? dgrad_ : forward_;
-  shape.pattern = is_transposable(part) ? PackedPattern::kTransposable24 : PackedPattern::kAny;
+  if (!storage) return false;
+  std::optional<PackedShape> shape = packed_shape(context, layer, part, transpose, type_);
+  if (!shape) return false;
+  shape->max_kept = transpose ? dgrad_kept_ : forward_kept_;
   // A soft projection has no mask: it keeps what it has not made zero.
   const bool is_soft = part.is_soft();
   pack_matrix(context, {.dense = is_soft ? ConstView(layer.projected) : layer.weight(),
                         .mask = is_soft ? ConstView() : ConstView(layer.mask),
-                        .shape = shape,
+                        .shape = *shape,
                         .storage = storage,
                         .transpose = transpose,
                         .same_mask = same_mask && !is_soft});
   const double kept = density_of(part, layer) * static_cast<double>(layer.num_weights());
   (transpose ? layer.seam->packed_dgrad : layer.seam->packed_forward) = {
-      .shape = shape, .storage = storage, .kept = std::llround(kept)};
+      .shape = *shape, .storage = storage, .kept = std::llround(kept)};
+  return true;
 }
 
 void PackedLayer::pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
@@ -93,11 +111,11 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   const double density = density_of(part, layer);
   const bool hides = part.is_topology();  // the weight itself is what products take
   const PackedActivations& other = seam.packed_activations;  // their zeros are left out instead
-  const bool forward =
-      density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0;
-  const bool dgrad = density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0;
-  if (forward) pack_one(context, layer, part, /*transpose=*/false, same_mask && has_forward_);
-  if (dgrad) pack_one(context, layer, part, /*transpose=*/true, same_mask && has_dgrad_);
+  bool forward = density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0;
+  bool dgrad = density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0;
+  if (forward)
+    forward = pack_one(context, layer, part, /*transpose=*/false, same_mask && has_forward_);
+  if (dgrad) dgrad = pack_one(context, layer, part, /*transpose=*/true, same_mask && has_dgrad_);
   if (!forward) seam.packed_forward = {};
   if (!dgrad) seam.packed_dgrad = {};
   has_forward_ = forward;

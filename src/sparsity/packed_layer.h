@@ -4,6 +4,8 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
+#include <vector>
 
 #include "nn/builder.h"
 #include "sparsity/plan.h"
@@ -23,10 +25,13 @@ struct KeptEntries {
 
 class PackedLayer {
  public:
-  // Memory for the densest weight that `entries` (a plan's, of this layer's shape, one per phase)
-  // let run packed. `has_topology`: gradients may be computed at kept positions.
-  void reserve(Builder& builder, const SparseLayer& layer, const std::vector<PlanEntry>& entries,
-               bool has_topology);
+  // What a phase does with the layer, and what the plan says to it.
+  struct Use {
+    PlanEntry entry;
+    const WeightsPart* part;
+  };
+  // Memory for the densest weight that `uses` let run packed.
+  void reserve(Builder& builder, const SparseLayer& layer, const std::vector<Use>& uses);
 
   // Packs what forward and dgrad take now and points the seam to it, or takes it away where the
   // plan has dense operands. `same_mask`: only values have changed since the last call.
@@ -52,12 +57,13 @@ class PackedLayer {
  private:
   KeptPositions positions() const;
   View first(View array) const { return array.slice(0, num_kept_); }
-  void pack_one(const Context& context, const SparseLayer& layer, const WeightsPart& part,
+  // False where the backend does not pack it: the product takes the operand with its zeros.
+  bool pack_one(const Context& context, const SparseLayer& layer, const WeightsPart& part,
                 bool transpose, bool same_mask);
 
-  PackedShape forward_shape_;
-  PackedShape dgrad_shape_;
-  View forward_;  // storage
+  DType type_ = DType::kF32;                        // of packed values
+  std::int64_t forward_kept_ = 0, dgrad_kept_ = 0;  // entries that there is room for
+  View forward_;                                    // storage
   View dgrad_;
   bool has_forward_ = false;  // packed with the mask in force
   bool has_dgrad_ = false;
@@ -71,6 +77,11 @@ class PackedLayer {
   bool is_kept_ = false;
   std::int64_t num_kept_ = 0;
 };
+
+// The layer's weight, or its transposed, as a part would have it packed by this backend; nothing where
+// the backend cannot.
+std::optional<PackedShape> packed_shape(const Context& context, const SparseLayer& layer,
+                                        const WeightsPart& part, bool transpose, DType type);
 
 // Share of a layer's weights that a part keeps now.
 double density_of(const WeightsPart& part, const SparseLayer& layer);

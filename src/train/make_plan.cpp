@@ -155,6 +155,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
                            {.tokens = config.micro_batch_tokens(),
                             .accumulation = config.accumulation(),
                             .steps = config.train.steps,
+                            .type = storage_type(config, context),
                             .progress = progress});
   keep_plan(path, plan);
   return plan;

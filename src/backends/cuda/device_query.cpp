@@ -63,6 +63,7 @@ DeviceReport find_device(int index, Device& device) {
   if (!has_code_for(properties))
     return refuse(fmt::format("{} is not among the supported architectures, sm_80 to sm_90", name));
   device.num_sms = properties.multiProcessorCount;
+  device.generation = 10 * properties.major + properties.minor;
   device.peak_flops = peak_flops(properties.name);
   return {.usable = true,
           .text = fmt::format("{}, {} multiprocessors, {:.0f} GiB", name,

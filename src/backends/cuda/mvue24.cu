@@ -15,10 +15,8 @@
 #include <cstdint>
 
 #include "backends/cuda/check.h"
+#include "backends/cuda/device/mvue24_block.cuh"
 #include "backends/cuda/device/mvue24_draw.cuh"
-#include "backends/cuda/device/philox.cuh"
-#include "backends/cuda/device/pieces.cuh"
-#include "backends/cuda/device/row.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/queue.h"
 #include "backends/cuda/sparsity_kernels.h"
@@ -29,58 +27,7 @@ namespace {
 
 constexpr int kThreads = 128;
 constexpr int kBlocksPerSm = 4;  // 128 registers a thread, half of them rows
-constexpr int kTokens = 16;      // of a philox call
-
-struct Draws {
-  std::uint64_t seed;
-  std::uint32_t step, tag, second_tag;
-
-  __device__ __forceinline__ uint4 words(std::int64_t block, std::int64_t channel,
-                                         std::uint32_t tag_of_call) const {
-    return philox4x32(make_uint4(static_cast<std::uint32_t>(block),
-                                 static_cast<std::uint32_t>(channel), step, tag_of_call),
-                      static_cast<std::uint32_t>(seed), static_cast<std::uint32_t>(seed >> 32));
-  }
-};
-
-// How a thread holds a row: 16 bytes as they are, or one channel as f32.
-template <class T, bool kWhole>
-struct Slice {
-  static constexpr int kWords = kWhole ? 4 : 1;
-  static constexpr int kPerWord = kWhole ? 4 / static_cast<int>(sizeof(T)) : 1;
-  static constexpr int kChannels = kWords * kPerWord;
-
-  static __device__ __forceinline__ void read(const T* from, unsigned (&words)[kWords]) {
-    if constexpr (kWhole) {
-      const uint4 bits = load16(from);
-      words[0] = bits.x, words[1] = bits.y, words[2] = bits.z, words[3] = bits.w;
-    } else {
-      words[0] = __float_as_uint(to_f32(*from));
-    }
-  }
-  static __device__ __forceinline__ void write(T* to, const unsigned (&words)[kWords]) {
-    if constexpr (kWhole)
-      *reinterpret_cast<uint4*>(to) = make_uint4(words[0], words[1], words[2], words[3]);
-    else
-      *to = from_f32<T>(__uint_as_float(words[0]));
-  }
-  static __device__ __forceinline__ float channel(unsigned word, int c) {
-    if constexpr (kPerWord == 1) return __uint_as_float(word);
-    return __uint_as_float(c == 0 ? word << 16 : word & 0xffff'0000u);
-  }
-  static __device__ __forceinline__ unsigned joined(const float (&values)[kPerWord]) {
-    if constexpr (kPerWord == 1) {
-      return __float_as_uint(values[0]);
-    } else {
-      const __nv_bfloat162 pair = __floats2bfloat162_rn(values[0], values[1]);
-      return *reinterpret_cast<const unsigned*>(&pair);
-    }
-  }
-};
-
-__device__ __forceinline__ std::uint32_t word_of(const uint4& words, int w) {
-  return w == 0 ? words.x : w == 1 ? words.y : w == 2 ? words.z : words.w;
-}
+constexpr int kTokens = kMvueTokens;
 
 template <MvueLaw kLaw>
 __device__ __forceinline__ unsigned draw(const float (&x)[4], std::uint32_t word,
@@ -98,7 +45,7 @@ __device__ __forceinline__ unsigned draw(const float (&x)[4], std::uint32_t word
 template <class T, bool kWhole, MvueLaw kLaw>
 __device__ __forceinline__ void sample_word(unsigned (&rows)[kTokens][Slice<T, kWhole>::kWords],
                                             int w, std::int64_t block, std::int64_t channel,
-                                            const Draws& draws,
+                                            const MvueDraws& draws,
                                             unsigned (&kept)[Slice<T, kWhole>::kPerWord]) {
   using Row = Slice<T, kWhole>;
   uint4 first[Row::kPerWord], second[Row::kPerWord] = {};
@@ -133,7 +80,7 @@ __device__ __forceinline__ void sample_word(unsigned (&rows)[kTokens][Slice<T, k
 template <class T, bool kWhole, bool kMask, MvueLaw kLaw>
 __global__ __launch_bounds__(kThreads,
                              kBlocksPerSm) void mvue24_kernel(const T* x, T* y, std::uint8_t* mask,
-                                                              Draws draws, std::int64_t tokens,
+                                                              MvueDraws draws, std::int64_t tokens,
                                                               std::int64_t channels) {
   using Row = Slice<T, kWhole>;
   const std::int64_t item = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -173,10 +120,10 @@ void launch(const Mvue24Args& args, Queue& queue) {
   const auto tag_of = [&](Purpose purpose) {
     return static_cast<std::uint32_t>(purpose) | args.stream << 8;
   };
-  const Draws draws{.seed = args.seed,
-                    .step = args.step,
-                    .tag = tag_of(Purpose::kMvue),
-                    .second_tag = tag_of(Purpose::kMvueSecond)};
+  const MvueDraws draws{.seed = args.seed,
+                        .step = args.step,
+                        .tag = tag_of(Purpose::kMvue),
+                        .second_tag = tag_of(Purpose::kMvueSecond)};
   const auto kernel =
       args.mask ? mvue24_kernel<T, kWhole, true, kLaw> : mvue24_kernel<T, kWhole, false, kLaw>;
   kernel<<<static_cast<unsigned>(ceil_div(items, kThreads)), kThreads, 0, stream_of(queue)>>>(

@@ -39,6 +39,8 @@ class Products final : public QueueState {
   void settle_epilogue(const GemmArgs& args, CudaQueue& queue,
                        const std::function<void()>& in_two_steps);
 
+  // Also for products that others compute and a stopwatch decides about.
+  ProductPlan& plan() { return plan_; }
   std::string choices() const { return plan_.choices(); }
   void load_choices(std::string_view text) { plan_.load_choices(text); }
 

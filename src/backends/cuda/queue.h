@@ -31,6 +31,7 @@ class CudaQueue final : public Queue {
       products;  // products.cpp: cuBLASLt's handle, workspace, chosen algorithms
   std::unique_ptr<QueueState> rotary;     // rotary.cu: tables of angles
   std::unique_ptr<QueueState> reduction;  // scratch.cpp: partial sums
+  std::unique_ptr<QueueState> sparse;     // sparse_products.cpp: workspace of 2:4 products
 
  private:
   cudaStream_t stream_ = nullptr;

@@ -1,0 +1,179 @@
+// SPDX-License-Identifier: Apache-2.0
+// A way of sparse_product.h out of CUTLASS's sparse collective for Hopper: TMA loads, wgmma.sp, a
+// persistent grid. K tiles of 64 entries, which packed_layout.h is made for.
+#pragma once
+
+#include <cutlass/cutlass.h>
+#include <cutlass/gemm/device/gemm_universal_adapter.h>
+#include <cutlass/epilogue/collective/collective_builder.hpp>
+#include <cutlass/epilogue/fusion/operations.hpp>
+#include <cutlass/gemm/collective/collective_builder.hpp>
+#include <cutlass/gemm/dispatch_policy.hpp>
+#include <cutlass/gemm/kernel/gemm_universal.hpp>
+
+#include <type_traits>
+
+#include "backends/cuda/device/activation_functions.cuh"
+#include "backends/cuda/sparse_product.h"
+
+namespace twill::cuda {
+namespace sparse {
+
+using cute::_1;
+using cute::_128;
+using cute::_2;
+using cute::_256;
+using cute::_64;
+using cute::Int;
+using cute::Shape;
+using Bf16 = cutlass::bfloat16_t;
+using RowMajor = cutlass::layout::RowMajor;
+using ColumnMajor = cutlass::layout::ColumnMajor;
+
+// f of a number as it is stored, so that what recomputes it from there finds the same bits.
+template <class T>
+struct StoredGelu {
+  __device__ T operator()(const T& z) const {
+    T y;
+    CUTLASS_PRAGMA_UNROLL
+    for (int i = 0; i < T::kElements; ++i)
+      y[i] = GeluTanh<__nv_bfloat16>::value(static_cast<float>(Bf16(z[i])));
+    return y;
+  }
+};
+
+template <class T>
+struct GeluSlope {
+  __device__ T operator()(const T& dy, const T& z) const {
+    T y;
+    CUTLASS_PRAGMA_UNROLL
+    for (int i = 0; i < T::kElements; ++i) y[i] = dy[i] * GeluTanh<__nv_bfloat16>::both(z[i]).slope;
+    return y;
+  }
+};
+
+template <SparseEpilogue kEpilogue>
+struct EpilogueOf;
+template <>
+struct EpilogueOf<SparseEpilogue::kSum> {
+  using Operation = cutlass::epilogue::fusion::LinCombPerRowBias<Bf16, float, Bf16, Bf16, float>;
+};
+template <>
+struct EpilogueOf<SparseEpilogue::kGelu> {
+  using Operation =
+      cutlass::epilogue::fusion::LinCombPerRowBiasEltActAux<ColumnMajor, StoredGelu, Bf16, float,
+                                                            Bf16, Bf16, void, float>;
+};
+template <>
+struct EpilogueOf<SparseEpilogue::kGeluGradient> {
+  using Operation = cutlass::epilogue::fusion::LinCombDeEltAct<ColumnMajor, GeluSlope, Bf16, float,
+                                                               Bf16, void, float>;
+};
+template <>
+struct EpilogueOf<SparseEpilogue::kWeightGradient> {
+  using Operation = cutlass::epilogue::fusion::LinearCombination<float, float, float, float>;
+};
+
+template <SparseEpilogue kEpilogue, class Tile, class Cluster,
+          class Scheduler = cutlass::gemm::PersistentScheduler>
+struct Way {
+  static constexpr bool kIsGradient = kEpilogue == SparseEpilogue::kWeightGradient;
+  static constexpr bool kHasBefore =
+      kEpilogue == SparseEpilogue::kGelu || kEpilogue == SparseEpilogue::kGeluGradient;
+  static constexpr bool kHasBias =
+      kEpilogue == SparseEpilogue::kSum || kEpilogue == SparseEpilogue::kGelu;
+  using Arch = cutlass::arch::Sm90;
+  using Cores = cutlass::arch::OpClassSparseTensorOp;
+  using LayoutA = std::conditional_t<kIsGradient, ColumnMajor, RowMajor>;
+  using LayoutB = std::conditional_t<kIsGradient, RowMajor, ColumnMajor>;
+  using LayoutD = std::conditional_t<kIsGradient, RowMajor, ColumnMajor>;
+  using ElementD = std::conditional_t<kIsGradient, float, Bf16>;
+  using ElementC = std::conditional_t<kHasBefore, void, ElementD>;
+  static constexpr int kAlignD = 16 / static_cast<int>(sizeof(ElementD));
+
+  using Epilogue = typename cutlass::epilogue::collective::CollectiveBuilder<
+      Arch, Cores, Tile, Cluster, cutlass::epilogue::collective::EpilogueTileAuto, float, float,
+      ElementC, LayoutD, kAlignD, ElementD, LayoutD, kAlignD,
+      cutlass::epilogue::TmaWarpSpecializedCooperative,
+      typename EpilogueOf<kEpilogue>::Operation>::CollectiveOp;
+  using Mainloop = typename cutlass::gemm::collective::CollectiveBuilder<
+      Arch, Cores, Bf16, LayoutA, 16, Bf16, LayoutB, 8, float, Tile, Cluster,
+      cutlass::gemm::collective::StageCountAutoCarveout<static_cast<int>(
+          sizeof(typename Epilogue::SharedStorage))>,
+      cutlass::gemm::KernelTmaWarpSpecializedCooperative>::CollectiveOp;
+  using Kernel = cutlass::gemm::kernel::GemmUniversal<Shape<int, int, int, int>, Mainloop, Epilogue,
+                                                      Scheduler>;
+  using Gemm = cutlass::gemm::device::GemmUniversalAdapter<Kernel>;
+  using Arguments = typename Gemm::Arguments;
+
+  // Of an (inside, outside) matrix without gaps.
+  template <class Stride>
+  static Stride packed(std::int64_t length) {
+    Stride stride{};
+    if constexpr (std::is_integral_v<std::decay_t<decltype(cute::get<0>(stride))>>)
+      cute::get<0>(stride) = length;
+    else
+      cute::get<1>(stride) = length;
+    return stride;
+  }
+
+  static Arguments arguments(const SparseProduct& p, SparseOrder order, int num_sms) {
+    using Config = typename Mainloop::SparseConfig;
+    const int m = static_cast<int>(p.m), n = static_cast<int>(p.n), k = static_cast<int>(p.k);
+    const auto shape = cute::make_tuple(m, n, k, 1);
+    const std::int64_t row_of_b = kIsGradient ? p.n : p.k, row_of_d = kIsGradient ? p.n : p.m;
+    Arguments a{
+        cutlass::gemm::GemmUniversalMode::kGemm,
+        {m, n, k, 1},
+        {static_cast<const Bf16*>(p.values), Config::fill_layoutA(shape),
+         static_cast<const Bf16*>(p.b), packed<typename Kernel::StrideB>(row_of_b),
+         static_cast<const typename Mainloop::ElementE*>(p.positions), Config::fill_layoutE(shape)},
+        {{},
+         nullptr,
+         packed<typename Kernel::StrideC>(row_of_d),
+         static_cast<ElementD*>(p.d),
+         packed<typename Kernel::StrideD>(row_of_d)}};
+    auto& fusion = a.epilogue.thread;
+    fusion.alpha = 1.0f;
+    fusion.beta = 0.0f;
+    if constexpr (kHasBias) fusion.bias_ptr = static_cast<const Bf16*>(p.bias);
+    if constexpr (kHasBefore) {
+      fusion.aux_ptr = static_cast<Bf16*>(p.before);
+      fusion.dAux = packed<std::decay_t<decltype(fusion.dAux)>>(row_of_d);
+    } else if (p.addend != nullptr) {
+      fusion.beta = 1.0f;
+      a.epilogue.ptr_C = static_cast<const ElementD*>(p.addend);
+    }
+    using Params = cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90Params;
+    a.scheduler.max_swizzle_size = order.swizzle;
+    a.scheduler.raster_order =
+        order.along_n ? Params::RasterOrderOptions::AlongN : Params::RasterOrderOptions::AlongM;
+    a.hw_info.sm_count = num_sms;
+    return a;
+  }
+
+  static std::int64_t workspace(const SparseProduct& product, int num_sms) {
+    const Arguments a = arguments(product, {}, num_sms);
+    if (Gemm::can_implement(a) != cutlass::Status::kSuccess) return -1;
+    return static_cast<std::int64_t>(Gemm::get_workspace_size(a));
+  }
+
+  static bool launch(const SparseProduct& product, SparseOrder order, int num_sms,
+                     std::byte* workspace, cudaStream_t stream) {
+    Gemm gemm;
+    return gemm.initialize(arguments(product, order, num_sms), workspace, stream) ==
+               cutlass::Status::kSuccess &&
+           gemm.run(stream) == cutlass::Status::kSuccess;
+  }
+};
+
+template <class AWay>
+constexpr SparseWay way(const char* name, bool splits_sums = false) {
+  return {.name = name,
+          .workspace = AWay::workspace,
+          .launch = AWay::launch,
+          .splits_sums = splits_sums};
+}
+
+}  // namespace sparse
+}  // namespace twill::cuda

@@ -1,0 +1,57 @@
+// SPDX-License-Identifier: Apache-2.0
+// 2:4 products on Hopper's sparse tensor cores, one way to compute each beside another; who of them
+// runs, sparse_products.h decides. The packed operand is always A (M x K), tokens are never
+// transposed:
+//
+//   kSum, kGelu, kGeluGradient   D (M, N) with M inside: c (tokens, outputs) = x Pᵀ, N = tokens
+//   kWeightGradient              D (M, N) with N inside: c = P b, K = tokens, f32
+//
+// Knows no CUTLASS: only sparse_product.cuh and the files that include it do.
+#pragma once
+
+#include <cuda_runtime_api.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <span>
+
+namespace twill::cuda {
+
+enum class SparseEpilogue : std::uint8_t {
+  kSum,             // [+ bias] [+ addend]
+  kGelu,            // before = [+ bias], d = gelu_tanh(before as stored)
+  kGeluGradient,    // d = the product · gelu_tanh'(before)
+  kWeightGradient,  // [+ d]
+};
+
+struct SparseProduct {
+  std::int64_t m = 0, n = 0, k = 0;
+  const void* values = nullptr;  // of A
+  const void* positions = nullptr;
+  const void* b = nullptr;
+  void* d = nullptr;
+  const void* bias = nullptr;    // (m), optional
+  const void* addend = nullptr;  // like d, optional
+  void* before = nullptr;        // like d
+};
+
+// In which order tiles are computed: along N first or along M, in columns of so many tiles.
+struct SparseOrder {
+  bool along_n = false;
+  int swizzle = 1;
+};
+
+struct SparseWay {
+  const char* name;  // tile and cluster
+  // Bytes of workspace for this product; -1: it does not compute it.
+  std::int64_t (*workspace)(const SparseProduct& product, int num_sms);
+  bool (*launch)(const SparseProduct& product, SparseOrder order, int num_sms, std::byte* workspace,
+                 cudaStream_t stream);
+  // Sums along K are cut where tiles end: another count of multiprocessors gives other bits.
+  bool splits_sums = false;
+};
+
+// All ways to compute an epilogue, the expected best first; empty without CUTLASS.
+std::span<const SparseWay> sparse_ways(SparseEpilogue epilogue);
+
+}  // namespace twill::cuda

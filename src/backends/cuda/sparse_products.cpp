@@ -1,0 +1,201 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "backends/cuda/sparse_products.h"
+
+#include <algorithm>
+#include <limits>
+#include <string_view>
+#include <vector>
+
+#include "backends/cuda/product_race.h"
+#include "backends/cuda/product_search.h"
+#include "backends/cuda/products.h"
+#include "backends/cuda/scratch.h"
+#include "backends/cuda/sparsity_kernels.h"
+#include "backends/cuda/stopwatch.h"
+#include "base/hash.h"
+
+namespace twill::cuda {
+namespace {
+
+// Launches of a round: a launch of the smallest product that is worth it takes 20 us.
+constexpr int kLaunches = 3;
+constexpr int kSwizzles[] = {1, 2, 4, 8};
+// Below, tiles are few and any order does.
+constexpr double kWorthTiming = 1e9;
+
+class SparseState final : public QueueState {
+ public:
+  Scratch workspace, unpacked;
+};
+
+SparseState& state(Queue& queue) {
+  CudaQueue& owner = cuda_queue(queue);
+  return state_of<SparseState>(owner.sparse);
+}
+
+struct Choice {
+  std::size_t way = 0;
+  SparseOrder order = {};
+};
+
+// The name goes into what is kept: another build may have other ways.
+std::uint64_t mark_of(const SparseWay& way) {
+  const std::string_view name(way.name);
+  return hash_bytes(name.data(), name.size());
+}
+
+Algorithm to_algorithm(std::span<const SparseWay> ways, const Choice& choice) {
+  return {mark_of(ways[choice.way]), choice.order.along_n ? 2u : 1u,
+          static_cast<std::uint64_t>(choice.order.swizzle)};
+}
+
+std::optional<Choice> from_algorithm(std::span<const SparseWay> ways, const Algorithm& algorithm) {
+  for (std::size_t i = 0; i < ways.size(); ++i)
+    if (mark_of(ways[i]) == algorithm[0] &&
+        std::ranges::count(kSwizzles, static_cast<int>(algorithm[2])) > 0)
+      return Choice{i, {.along_n = algorithm[1] == 2, .swizzle = static_cast<int>(algorithm[2])}};
+  return std::nullopt;
+}
+
+// Whether it adds to what it has written before does not matter to its time.
+ProductKey key_of(SparseEpilogue epilogue, const SparseProduct& product) {
+  const bool adds_other = product.addend != nullptr && product.addend != product.d;
+  return {.m = product.m,
+          .n = product.n,
+          .k = product.k,
+          .type = static_cast<std::int64_t>(DType::kBf16),
+          .epilogue = 16 + static_cast<std::int64_t>(epilogue),
+          .align_bias = product.bias != nullptr ? 16 : 0,
+          .align_addend = adds_other ? 16 : 0};
+}
+
+class Call {
+ public:
+  Call(SparseEpilogue epilogue, const SparseProduct& product, const Device& device, Queue& queue)
+      : ways_(sparse_ways(epilogue)), product_(product), device_(device), queue_(queue) {
+    for (std::size_t i = 0; i < ways_.size(); ++i) {
+      const std::int64_t bytes = ways_[i].workspace(product, device.num_sms);
+      if (bytes < 0) continue;
+      possible_.push_back(i);
+      workspace_bytes_ = std::max(workspace_bytes_, bytes);
+    }
+  }
+
+  std::span<const SparseWay> ways() const { return ways_; }
+  bool is_possible() const { return !possible_.empty(); }
+  bool takes(const Choice& choice) const { return std::ranges::count(possible_, choice.way) > 0; }
+  Choice first() const { return {.way = possible_.front()}; }
+
+  bool launch(const Choice& choice) const {
+    std::byte* workspace = state(queue_).workspace.at_least(workspace_bytes_, cuda_queue(queue_));
+    return ways_[choice.way].launch(product_, choice.order, device_.num_sms, workspace,
+                                    stream_of(queue_));
+  }
+
+  Choice quickest() const {
+    std::vector<Choice> candidates;
+    for (const std::size_t way : possible_)
+      for (const bool along_n : {false, true})
+        for (const int swizzle : kSwizzles)
+          candidates.push_back({way, {.along_n = along_n, .swizzle = swizzle}});
+    Stopwatch stopwatch(stream_of(queue_));
+    Race race([&](std::size_t candidate) {
+      bool runs = launch(candidates[candidate]);
+      const double seconds = stopwatch.seconds([&] {
+        for (int i = 0; i < kLaunches && runs; ++i) runs = launch(candidates[candidate]);
+      });
+      return runs ? seconds / kLaunches : std::numeric_limits<double>::infinity();
+    });
+    for (std::size_t i = 0; i < candidates.size(); ++i) race.enter();
+    return candidates[race.finish(/*clearly_better=*/1.0).value_or(0)];
+  }
+
+ private:
+  std::span<const SparseWay> ways_;
+  const SparseProduct& product_;
+  const Device& device_;
+  Queue& queue_;
+  std::vector<std::size_t> possible_;
+  std::int64_t workspace_bytes_ = 0;
+};
+
+double flops_of(const SparseProduct& product) {
+  return 2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
+         static_cast<double>(product.k);
+}
+
+bool may_time(const SparseProduct& product, Queue& queue) {
+  return flops_of(product) >= kWorthTiming && product.addend != product.d &&
+         !cuda_queue(queue).is_recording();
+}
+
+// What the run or the machine's file knows of it, in `plan.chosen` afterwards.
+bool settle_known(const Call& call, const ProductKey& key, bool has_two_steps, ProductPlan& plan) {
+  while (const Algorithm* known = plan.known(key)) {
+    const std::optional<Choice> choice = from_algorithm(call.ways(), *known);
+    if ((choice && call.takes(*choice)) || (has_two_steps && *known == kInTwoSteps)) {
+      plan.choose_for_run(key, *known);
+      return true;
+    }
+    plan.refuse(key);
+  }
+  return false;
+}
+
+bool run(SparseEpilogue epilogue, const SparseProduct& product, const Device& device, Queue& queue,
+         const std::function<void()>* in_two_steps) {
+  const Call call(epilogue, product, device, queue);
+  if (!call.is_possible()) return false;
+  ProductPlan& plan = products_of(queue).plan();
+  const ProductKey key = key_of(epilogue, product);
+  if (plan.chosen(key) == nullptr && !settle_known(call, key, in_two_steps != nullptr, plan)) {
+    if (!may_time(product, queue)) return call.launch(call.first());
+    const Choice best = call.quickest();
+    Algorithm winner = to_algorithm(call.ways(), best);
+    if (in_two_steps != nullptr) {
+      (*in_two_steps)();  // searches for its own product
+      if (is_quicker(
+              *in_two_steps, [&] { call.launch(best); }, cuda_queue(queue)))
+        winner = kInTwoSteps;
+    }
+    plan.choose_for_run(key, plan.keep_searched(key, winner));
+  }
+  const Algorithm& chosen = **plan.chosen(key);
+  if (chosen == kInTwoSteps) return false;
+  return call.launch(from_algorithm(call.ways(), chosen).value_or(call.first()));
+}
+
+}  // namespace
+
+bool has_sparse_products(const Device& device) {
+  return device.generation == 90 && !sparse_ways(SparseEpilogue::kSum).empty();
+}
+
+SparseProduct sparse_product(const PackedMatrix& packed) {
+  const PackedLayout layout = layout_of(packed.shape);
+  return {.m = layout.rows,
+          .k = layout.cols,
+          .values = packed.storage.bytes(),
+          .positions = packed.storage.bytes() + layout.positions_begin()};
+}
+
+bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
+                Queue& queue) {
+  return run(epilogue, product, device, queue, nullptr);
+}
+
+bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
+                      Queue& queue, const std::function<void()>& in_two_steps) {
+  return run(epilogue, product, device, queue, &in_two_steps);
+}
+
+View unpacked_scratch(const PackedMatrix& packed, const Device& device, Queue& queue) {
+  const Shape shape{packed.shape.rows, packed.shape.cols};
+  std::byte* memory =
+      state(queue).unpacked.at_least(packed.shape.rows * packed.shape.cols * 2, cuda_queue(queue));
+  const View dense(memory, DType::kBf16, shape);
+  unpack_matrix({.packed = packed, .dense = dense}, device, queue);
+  return dense;
+}
+
+}  // namespace twill::cuda

@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// Who computes a 2:4 product: the ways of sparse_product.h and their orders are timed once for a shape,
+// and the winner is kept with the run and the machine's file as the algorithms of dense products are.
+#pragma once
+
+#include <functional>
+
+#include "backends/cuda/packed_operand.h"
+#include "backends/cuda/sparse_product.h"
+#include "ops/kernel_table.h"
+
+namespace twill::cuda {
+
+// A product whose A is `packed`, everything else still to be filled in.
+SparseProduct sparse_product(const PackedMatrix& packed);
+
+// Runs it; false and nothing done where no way takes the operands. What it writes may be written
+// several times over when it is timed, unless it adds to its own result: then it is not timed.
+bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
+                Queue& queue);
+// The same for an activation inside the product: false as well where `in_two_steps` is quicker.
+bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
+                      Queue& queue, const std::function<void()>& in_two_steps);
+
+// P with its zeros, bf16, in memory of the queue: until the next call.
+View unpacked_scratch(const PackedMatrix& packed, const Device& device, Queue& queue);
+
+}  // namespace twill::cuda

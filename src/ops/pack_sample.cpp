@@ -1,0 +1,49 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "ops/pack_sample.h"
+
+#include "ops/transfer.h"
+#include "ops/validate.h"
+
+namespace twill {
+
+PackedShape packed_sample_shape(std::int64_t channels, std::int64_t tokens, DType type) {
+  return {.pattern = PackedPattern::k24,
+          .rows = channels,
+          .cols = tokens,
+          .max_kept = channels * ((tokens + 3) / 4 * 2),
+          .type = type,
+          .side = PackedSide::kLeft};
+}
+
+void validate(const PackSampleArgs& args) {
+  require_one_float_type("pack_sample", {{"x", args.x}, {"sample", args.sample, true}});
+  require(args.x.shape().rank() == 2, "[pack_sample] x must be a matrix, got {}",
+          to_string(args.x.shape()));
+  require_shape("pack_sample", {"x", args.x}, {args.shape.cols, args.shape.rows});
+  require_shape("pack_sample", {"sample", args.sample, true}, args.x.shape());
+  require_dtype("pack_sample", {"storage", args.storage}, DType::kU8);
+  require_dtype("pack_sample", {"step_at", args.step_at, true}, DType::kI32);
+}
+
+void pack_sample(const Context& context, const PackSampleArgs& args) {
+  validate(args);
+  if (args.x.num_elements() == 0) return;
+  const KernelTable& kernels = context.kernels();
+  if (kernels.fuses_sample != nullptr && kernels.fuses_sample(args))
+    return context.run("pack_sample", kernels.pack_sample, args);
+  require(static_cast<bool>(args.sample), "[pack_sample] sample is missing");
+  std::uint32_t step = args.step;
+  if (args.step_at)
+    step = static_cast<std::uint32_t>(host_values<std::int32_t>(context, args.step_at)[0]);
+  mvue24(context, {.x = args.x,
+                   .y = args.sample,
+                   .law = args.law,
+                   .seed = args.seed,
+                   .step = step,
+                   .stream = args.stream});
+  pack_matrix(
+      context,
+      {.dense = args.sample, .shape = args.shape, .storage = args.storage, .transpose = true});
+}
+
+}  // namespace twill
