@@ -186,6 +186,7 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
                           .law = law,
                           .seed = pass.seed,
                           .step = pass.micro_step,
+                          .step_at = pass.micro_step_at,
                           .stream = seam_.stream});
     dy = sample;
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mvue24.h"
 
+#include "ops/transfer.h"
 #include "ops/validate.h"
 
 namespace twill {
@@ -12,6 +13,7 @@ void validate(const Mvue24Args& args) {
   require_shape("mvue24", {"y", args.y}, args.x.shape());
   if (args.mask) require_dtype("mvue24", {"mask", args.mask}, DType::kU8);
   require_shape("mvue24", {"mask", args.mask, true}, args.x.shape());
+  if (args.step_at) require_dtype("mvue24", {"step_at", args.step_at}, DType::kI32);
   require(args.stream < (1u << 24), "[mvue24] stream must be below 2^24, got {}", args.stream);
   require(args.x.shape()[0] <= std::int64_t{1} << 36,
           "[mvue24] x must have at most 2^36 tokens, got {}", args.x.shape()[0]);
@@ -22,7 +24,12 @@ void validate(const Mvue24Args& args) {
 void mvue24(const Context& context, const Mvue24Args& args) {
   validate(args);
   require_stored("mvue24", context.kernels(), args.x);
-  context.run("mvue24", context.kernels().mvue24, args);
+  Mvue24Args known = args;
+  if (args.step_at && shares_memory(context)) {
+    known.step = static_cast<std::uint32_t>(args.step_at.as<std::int32_t>()[0]);
+    known.step_at = {};
+  }
+  context.run("mvue24", context.kernels().mvue24, known);
 }
 
 }  // namespace twill

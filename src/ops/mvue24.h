@@ -57,7 +57,9 @@ struct Mvue24Args {
   View mask = {};
   MvueLaw law = MvueLaw::kExact;
   std::uint64_t seed = 0;
-  std::uint32_t step = 0;    // the micro-step of the run
+  std::uint32_t step = 0;  // the micro-step of the run
+  // (1) i32, optional: where the step's bits stand when the work runs, for recorded work.
+  ConstView step_at = {};
   std::uint32_t stream = 0;  // the layer, below 2^24
 };
 

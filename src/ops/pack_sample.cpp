@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pack_sample.h"
 
-#include "ops/transfer.h"
 #include "ops/validate.h"
 
 namespace twill {
@@ -22,7 +21,7 @@ void validate(const PackSampleArgs& args) {
   require_shape("pack_sample", {"x", args.x}, {args.shape.cols, args.shape.rows});
   require_shape("pack_sample", {"sample", args.sample, true}, args.x.shape());
   require_dtype("pack_sample", {"storage", args.storage}, DType::kU8);
-  require_dtype("pack_sample", {"step_at", args.step_at, true}, DType::kI32);
+  if (args.step_at) require_dtype("pack_sample", {"step_at", args.step_at}, DType::kI32);
 }
 
 void pack_sample(const Context& context, const PackSampleArgs& args) {
@@ -32,14 +31,12 @@ void pack_sample(const Context& context, const PackSampleArgs& args) {
   if (kernels.fuses_sample != nullptr && kernels.fuses_sample(args))
     return context.run("pack_sample", kernels.pack_sample, args);
   require(static_cast<bool>(args.sample), "[pack_sample] sample is missing");
-  std::uint32_t step = args.step;
-  if (args.step_at)
-    step = static_cast<std::uint32_t>(host_values<std::int32_t>(context, args.step_at)[0]);
   mvue24(context, {.x = args.x,
                    .y = args.sample,
                    .law = args.law,
                    .seed = args.seed,
-                   .step = step,
+                   .step = args.step,
+                   .step_at = args.step_at,
                    .stream = args.stream});
   pack_matrix(
       context,

@@ -8,8 +8,7 @@
 //
 // The same draws as mvue24, and what pack_matrix makes of its y; whether a kept zero is stored as an
 // entry, and where, is free. Where step_at is given, the step is the number that stands there when the
-// work runs: recorded work then draws anew each time (a backend without a kernel of its own waits to
-// read it, and cannot be recorded).
+// work runs: recorded work then draws anew each time.
 #pragma once
 
 #include <cstdint>

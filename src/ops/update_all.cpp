@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/update_all.h"
 
+#include <cmath>
+
 #include "ops/adamw.h"
 #include "ops/validate.h"
 
@@ -17,6 +19,8 @@ void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
                                         .v = tensor.v,
                                         .operand = tensor.operand});
     require_dtype("update_all", {"m", tensor.m}, tensors.front().m.dtype());
+    require_bytes("update_all", {"mask", tensor.mask, true}, tensor.weight.shape());
+    require(std::isfinite(tensor.decay), "[update_all] decay must be finite, got {}", tensor.decay);
   }
 }
 

@@ -247,6 +247,7 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
 }
 
 void SparsityEngine::point_seams() {
+  ++arrangement_;
   const PhaseConfig& now = phase();
   for (SparseLayer& layer : layers_) {
     LinearSeam& seam = *layer.seam;
@@ -351,6 +352,13 @@ bool SparsityEngine::is_scaled(const Parameter& parameter) const {
   return std::ranges::any_of(layers_, [&](const SparseLayer& layer) {
     return layer.seam->weight == &parameter && in_scope(layer);
   });
+}
+
+std::optional<SparsityEngine::Decay> SparsityEngine::decay_of(const Parameter& parameter) const {
+  if (!is_scaled(parameter)) return std::nullopt;
+  const auto layer = std::ranges::find_if(
+      layers_, [&](const SparseLayer& one) { return one.seam->weight == &parameter; });
+  return Decay{.mask = layer->mask, .lambda = phase().decay.lambda};
 }
 
 bool SparsityEngine::freezes_second_moments() const {

@@ -66,6 +66,14 @@ class SparsityEngine {
   void before_update(const Context& context, double clip_scale,
                      const std::function<double(const Parameter&)>& lr_of);
   bool is_scaled(const Parameter& parameter) const;
+  // The same decay for who clips and updates at once; absent: none.
+  struct Decay {
+    ConstView mask;
+    double lambda = 0.0;
+  };
+  std::optional<Decay> decay_of(const Parameter& parameter) const;
+  // Changes whenever layers are told to run otherwise: recorded passes and updates are out of date.
+  std::int64_t arrangement() const { return arrangement_; }
   bool freezes_second_moments() const;
   void after_update(const Context& context, std::int64_t step);
 
@@ -209,6 +217,7 @@ class SparsityEngine {
   std::optional<HealthSample> sample_;
   MomentsOf moments_;
   bool masks_changed_ = true;  // since weights were packed last
+  std::int64_t arrangement_ = 0;
 };
 
 }  // namespace twill

@@ -216,4 +216,13 @@ bool RecipeConfig::leaves_steps_alone() const {
   return is_dense() && health.virtual_mask == "none" && !health.activations;
 }
 
+bool RecipeConfig::steps_on_device() const {
+  if (leaves_steps_alone()) return true;
+  const auto is_steady = [](const PhaseConfig& one) {
+    return !one.weights.is_topology() && one.activations.is_dense() && one.decay.on != "weights" &&
+           one.optimizer.second_moment == "adaptive" && one.early_end.when == "never";
+  };
+  return !health.activations && std::ranges::all_of(phase, is_steady);
+}
+
 }  // namespace twill

@@ -151,6 +151,9 @@ struct RecipeConfig {
   bool is_dense() const;
   // Neither the recipe nor its watching touches a training step.
   bool leaves_steps_alone() const;
+  // Nothing looks at losses, norms or gradients between the parts of a step: a device can be given the
+  // whole of it.
+  bool steps_on_device() const;
 };
 
 // The length of a run, for phases that end at a fraction, a step or a token count.

@@ -48,6 +48,10 @@ void DeviceStep::prefetch(std::int64_t first_window) {
   batches.first_window = first_window;
 }
 
+void DeviceStep::forget_recordings() {
+  for (Piece* piece : {&first_, &later_, &update_}) *piece = {};
+}
+
 template <class Work>
 void DeviceStep::run(Piece& piece, const Work& work) {
   const KernelTable& kernels = context_.kernels();

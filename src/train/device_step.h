@@ -32,6 +32,9 @@ class DeviceStep {
   // Reads the windows of a step from `first_window` on into host memory, unless they are there.
   void prefetch(std::int64_t first_window);
 
+  // What was recorded is out of date: layers or the update run otherwise from here on.
+  void forget_recordings();
+
   // Gives micro-batch `index` of that step to the queue.
   void micro_batch(std::int64_t first_window, Pass pass, std::int64_t index);
   // Gives the update to the queue; gradients that are not finite change nothing.

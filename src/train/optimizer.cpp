@@ -54,9 +54,11 @@ bool Optimizer::is_on_device(const Context& context) const {
   return !shares_memory(context) && context.kernels().adamw_all != nullptr;
 }
 
-void Optimizer::prepare(const Context& context) {
+void Optimizer::prepare(const Context& context, const DecayOf& decay_of) {
   if (!is_on_device(context)) return;
+  tensors_.clear();
   for (const Slot& slot : slots_) {
+    const auto decay = decay_of ? decay_of(*slot.parameter) : std::nullopt;
     const bool has_operand = slot.parameter->operand.bytes() != slot.parameter->value.bytes();
     tensors_.push_back({.weight = slot.parameter->value,
                         .grad = slot.parameter->gradient,
@@ -64,7 +66,9 @@ void Optimizer::prepare(const Context& context) {
                         .v = slot.v,
                         .operand = has_operand ? slot.parameter->operand : View(),
                         .lr_scale = slot.lr_scale,
-                        .weight_decay = slot.weight_decay});
+                        .weight_decay = slot.weight_decay,
+                        .mask = decay ? decay->mask : ConstView(),
+                        .decay = decay ? decay->lambda : 0.0});
   }
   staged_scalars_ = Tensor(DType::kF64, {kUpdateScalars}, staging_memory(context));
   prepare_update(context, {.tensors = tensors_, .table = table_});

@@ -11,7 +11,7 @@
 
 #include "nn/builder.h"
 #include "ops/update_all.h"
-#include "sparsity/packed_layer.h"
+#include "sparsity/engine.h"
 #include "tensor/tensor.h"
 #include "train/run_config.h"
 
@@ -50,8 +50,9 @@ class Optimizer {
   // Whether updates are applied without asking the host: norm, clipping and AdamW in one recordable
   // piece of work that reads `scalars` (ops/update_all.h) when it runs.
   bool is_on_device(const Context& context) const;
-  // Once, behind the builder's commit().
-  void prepare(const Context& context);
+  // Behind the builder's commit(), and again when masks begin or cease to pull on weights.
+  using DecayOf = std::function<std::optional<SparsityEngine::Decay>(const Parameter&)>;
+  void prepare(const Context& context, const DecayOf& decay_of = {});
   // What the next update shall use; returns at once.
   void set_scalars(const Context& context, double lr, std::int64_t update);
   void update_on_device(const Context& context);

@@ -60,9 +60,9 @@ void Trainer::begin() {
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
     masters.upload();
   }
-  // A recipe looks at losses, norms and masks between the parts of a step: it is steered from the
+  // A recipe that looks at losses, norms or gradients between the parts of a step is steered from the
   // host, on whatever memory.
-  if (!optimizer_.is_on_device(context_) || !config_.recipe.leaves_steps_alone()) return;
+  if (!optimizer_.is_on_device(context_) || !config_.recipe.steps_on_device()) return;
   optimizer_.prepare(context_);
   device_step_.emplace(context_, model_, optimizer_, stream_,
                        DeviceStep::Shape{.batch = config_.train.micro_batch,
@@ -92,7 +92,21 @@ double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
                                   1.0 / static_cast<double>(count));
 }
 
+void Trainer::arrange_device() {
+  if (arrangement_ == sparsity_.arrangement()) return;
+  arrangement_ = sparsity_.arrangement();
+  optimizer_.prepare(context_,
+                     [this](const Parameter& parameter) { return sparsity_.decay_of(parameter); });
+  device_step_->forget_recordings();
+}
+
 bool Trainer::step_on_device(StepResult& result, const std::atomic<bool>& stop) {
+  const std::int64_t step = progress_.step;
+  const bool is_steered = !config_.recipe.leaves_steps_alone();
+  if (is_steered) {
+    sparsity_.before_step(context_, step);
+    arrange_device();
+  }
   const std::int64_t count = config_.accumulation(), first = progress_.windows;
   const std::int64_t windows = count * config_.train.micro_batch;
   for (std::int64_t index = 0; index < count; ++index) {
@@ -102,9 +116,13 @@ bool Trainer::step_on_device(StepResult& result, const std::atomic<bool>& stop) 
     }
     device_step_->micro_batch(first, pass_of(index, count), index);
   }
-  const std::int64_t next_step = progress_.step + 1;
-  result.lr = learning_rate(config_.schedule, config_.optimizer.lr, next_step, config_.train.steps);
+  result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step + 1, config_.train.steps);
   device_step_->update(result.lr, progress_.updates + 1);
+  // Of weights that did not change, where gradients were not finite: the same masks and packed forms.
+  if (is_steered) {
+    sparsity_.after_backward(context_, step);
+    sparsity_.after_update(context_, step);
+  }
   device_step_->prefetch(first + windows);  // while the device works
   const DeviceStep::Result done = device_step_->wait_for();
   result.loss = done.loss;

@@ -94,6 +94,8 @@ class Trainer {
   bool step_on_host(StepResult& result, const std::atomic<bool>& stop);
   // The whole step, where the host sees neither gradients nor losses. False when `stop` was set.
   bool step_on_device(StepResult& result, const std::atomic<bool>& stop);
+  // Recorded work and the table of the update follow the sparsity's arrangement.
+  void arrange_device();
   double gradient_norm() const;
   Optimizer::KeptOf kept_of() const;
   // Clipping, decay, AdamW or an update of the topology.
@@ -109,6 +111,7 @@ class Trainer {
   SparsityEngine sparsity_;
   Progress progress_;
   std::optional<DeviceStep> device_step_;
+  std::int64_t arrangement_ = 0;  // of the sparsity, that the device's step was made for
   std::vector<std::int32_t> inputs_;
   std::vector<std::int32_t> targets_;
 };

@@ -461,7 +461,7 @@ fetch() { run env PATH="$work/bin" "$fetch/tools/fetch_deps.sh" "$@"; }
 fetched="$fetch/build/deps/cudnn-frontend/include/cudnn_frontend.h"
 left_over() { find "$fetch/build/deps" -mindepth 1 ! -name .lock; }
 
-fetch
+fetch cudnn-frontend
 check 'deps without python3: exit 1' exits 1
 check 'deps without python3: what to do' err_has 'apt-get install python3-pip'
 cat >"$work/bin/python3" <<'PYTHON'
@@ -477,34 +477,34 @@ esac
 PYTHON
 chmod +x "$work/bin/python3"
 export ASKED="$work/asked" WHEEL='another wheel' HEADER=cudnn_frontend.h PIP_STATUS=0
-fetch
+fetch cudnn-frontend
 check 'deps, a wrong checksum: exit 1' exits 1
 check 'deps, a wrong checksum: said' err_has "is wrong, expected ${sum%% *}, got "
 check 'deps, a wrong checksum: nothing is left' test -z "$(left_over)"
 export WHEEL='a wheel' HEADER=other.h
-fetch
+fetch cudnn-frontend
 check 'deps, no such header in the wheel: exit 1' exits 1
 check 'deps, no such header in the wheel: said' err_has 'no include/cudnn_frontend.h in nvidia-cudnn'
 check 'deps, no such header in the wheel: nothing is left' test -z "$(left_over)"
 export HEADER=cudnn_frontend.h
 : >"$work/asked"
-fetch
+fetch cudnn-frontend
 check 'deps: exit 0' exits 0
 check 'deps: the pinned version' grep -q ' nvidia-cudnn-frontend==[0-9.]*$' "$work/asked"
 check 'deps: unpacked' test -f "$fetched"
 check 'deps: nothing else is left' test "$(left_over | grep -cv /cudnn-frontend)" = 0
 : >"$work/asked"
-fetch
+fetch cudnn-frontend
 check 'deps again: exit 0' exits 0
 check 'deps again: nothing is downloaded' test ! -s "$work/asked"
 echo 'older' >"$fetch/build/deps/cudnn-frontend/.pin"
 export PIP_STATUS=1
-fetch
+fetch cudnn-frontend
 check 'deps, another version, no network: exit 1' exits 1
 check 'deps, another version, no network: said' err_has 'pip could not download nvidia-cudnn-front'
 check 'deps, another version, no network: what was there stays' test -f "$fetched"
 export PIP_STATUS=0
-fetch
+fetch cudnn-frontend
 check 'deps, another version: replaced' grep -q '^nvidia-' "$fetch/build/deps/cudnn-frontend/.pin"
 fetch nothing
 check 'deps of an unknown name: exit 2' exits 2

@@ -8,8 +8,11 @@
 
 #include "ops/adamw.h"
 #include "ops/cast.h"
+#include "ops/masked_decay.h"
 #include "ops/sum.h"
+#include "support/expect_error.h"
 #include "support/judge.h"
+#include "support/sparse_data.h"
 #include "support/tables.h"
 
 namespace twill {
@@ -27,6 +30,7 @@ constexpr std::int64_t kSizes[] = {1, 3, 64, 1000, 16384, 40001};
 
 struct Tensors {
   Values weight, grad, m, v;
+  Values mask = {};  // or none
 };
 
 std::vector<Tensors> random_tensors(Random& random) {
@@ -34,13 +38,24 @@ std::vector<Tensors> random_tensors(Random& random) {
   for (const std::int64_t size : kSizes) {
     Values v = random.normal(size);  // far from zero: updates stay below 2 lr
     for (double& value : v) value = 0.25 + std::abs(value);
-    tensors.push_back({random.normal(size), random.normal(size), random.normal(size, 0.1), v});
+    tensors.push_back({.weight = random.normal(size),
+                       .grad = random.normal(size),
+                       .m = random.normal(size, 0.1),
+                       .v = v});
   }
   return tensors;
 }
 
+// Tensors with masks and one without among them.
+std::vector<Tensors> masked_tensors(Random& random) {
+  std::vector<Tensors> tensors = random_tensors(random);
+  for (std::size_t i = 0; i < tensors.size(); ++i)
+    if (i != 3) tensors[i].mask = random_mask(random, kSizes[i]);
+  return tensors;
+}
+
 struct Updated {
-  Values weights, ms, vs, operands;
+  Values weights, grads, ms, vs, operands;
   double norm2 = 0.0;
 };
 
@@ -51,11 +66,14 @@ constexpr std::int64_t kStep = 3;
 constexpr std::uint64_t kSeed = 0x1234'5678'9abc'def0u;
 double lr_scale_of(std::size_t i) { return i % 2 == 0 ? 1.0 : 0.5; }
 double weight_decay_of(std::size_t i) { return i % 3 == 0 ? 0.1 : 0.0; }
+double decay_of(std::size_t i) { return 0.3 + 0.1 * static_cast<double>(i); }
+// Behind a multiple of four for every other tensor, also where the tensor itself is aligned.
+int mask_offset_of(std::size_t i) { return i % 2 == 0 ? 1 : 0; }
 
 Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, double loss,
             bool bf16_moments = false) {
   const auto opened = setup.context();
-  std::deque<Buffer> buffers;
+  std::deque<Buffer> buffers, masks;
   std::vector<UpdateTensor> tensors;
   const DType wide = wide_type(setup.dtype), moments = bf16_moments ? DType::kBf16 : wide;
   for (std::size_t i = 0; i < data.size(); ++i) {
@@ -63,13 +81,20 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
     const auto put = [&](const Values& values, DType type) -> View {
       return buffers.emplace_back(values, type, setup.offset, opened).view(shape);
     };
+    const auto put_mask = [&](const Values& values) -> ConstView {
+      if (values.empty()) return {};
+      const int offset = setup.offset + mask_offset_of(i);
+      return masks.emplace_back(values, DType::kU8, offset, opened).view(shape);
+    };
     tensors.push_back({.weight = put(data[i].weight, wide),
                        .grad = put(data[i].grad, wide),
                        .m = put(data[i].m, moments),
                        .v = put(data[i].v, moments),
                        .operand = put(Values(data[i].weight.size()), DType::kBf16),
                        .lr_scale = lr_scale_of(i),
-                       .weight_decay = weight_decay_of(i)});
+                       .weight_decay = weight_decay_of(i),
+                       .mask = put_mask(data[i].mask),
+                       .decay = decay_of(i)});
   }
   const auto count = static_cast<std::int64_t>(tensors.size());
   const Buffer table(Values(static_cast<std::size_t>(update_table_bytes(count))), DType::kU8, 0,
@@ -99,6 +124,7 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
   updated.norm2 = norm2.values()[0];
   for (std::size_t i = 0; i < buffers.size(); i += 5) {
     append(updated.weights, buffers[i].values());
+    append(updated.grads, buffers[i + 1].values());
     append(updated.ms, buffers[i + 2].values());
     append(updated.vs, buffers[i + 3].values());
     append(updated.operands, buffers[i + 4].values());
@@ -111,7 +137,7 @@ double grad_scale_of(double norm2, double clip) {
   return clip > 0.0 && norm > clip ? clip / norm : 1.0;
 }
 
-// The same with adamw, tensor by tensor.
+// The same with masked_decay, where there is a mask, and adamw, tensor by tensor.
 Updated run_apart(const Setup& setup, const std::vector<Tensors>& data, double grad_scale,
                   bool bf16_moments) {
   const DType moments = bf16_moments ? DType::kBf16 : wide_type(setup.dtype);
@@ -120,13 +146,21 @@ Updated run_apart(const Setup& setup, const std::vector<Tensors>& data, double g
     const Shape shape{kSizes[i]};
     const Buffer weight = setup.wide(data[i].weight), grad = setup.wide(data[i].grad);
     const Buffer m = setup.buffer(data[i].m, moments), v = setup.buffer(data[i].v, moments);
+    const Buffer mask = setup.buffer(data[i].mask, DType::kU8);
+    const bool masked = !data[i].mask.empty();
+    if (masked)
+      masked_decay(*setup.context(), {.target = grad.view(shape),
+                                      .weight = weight.view(shape),
+                                      .mask = mask.view(shape),
+                                      .scale = grad_scale,
+                                      .rate = decay_of(i)});
     adamw(*setup.context(), {.weight = weight.view(shape),
                              .grad = grad.view(shape),
                              .m = m.view(shape),
                              .v = v.view(shape),
                              .lr = kLearningRate * lr_scale_of(i),
                              .weight_decay = weight_decay_of(i),
-                             .grad_scale = grad_scale,
+                             .grad_scale = masked ? 1.0 : grad_scale,
                              .step = kStep,
                              .seed = kSeed,
                              .stream = i});
@@ -163,15 +197,13 @@ TEST_P(UpdateAll, MatchesTheReference) {
   }
 }
 
-TEST_P(UpdateAll, HasTheBitsOfAdamwTensorByTensor) {
-  Random random;
-  const std::vector<Tensors> data = random_tensors(random);
+void expect_bits_of_apart(const Setup& setup, const std::vector<Tensors>& data) {
   for (const bool bf16_moments : {false, true}) {
     for (const double clip : kClips) {
       SCOPED_TRACE(fmt::format("{} moments, clip {}", bf16_moments ? "bf16" : "f32", clip));
-      const Updated got = run(GetParam(), data, clip, 2.5, bf16_moments);
+      const Updated got = run(setup, data, clip, 2.5, bf16_moments);
       const double grad_scale = grad_scale_of(got.norm2, clip);
-      const Updated want = run_apart(GetParam(), data, grad_scale, bf16_moments);
+      const Updated want = run_apart(setup, data, grad_scale, bf16_moments);
       EXPECT_TRUE(expect_same_bits("weight", got.weights, want.weights));
       EXPECT_TRUE(expect_same_bits("m", got.ms, want.ms));
       EXPECT_TRUE(expect_same_bits("v", got.vs, want.vs));
@@ -179,9 +211,32 @@ TEST_P(UpdateAll, HasTheBitsOfAdamwTensorByTensor) {
   }
 }
 
+TEST_P(UpdateAll, HasTheBitsOfAdamwTensorByTensor) {
+  Random random;
+  expect_bits_of_apart(GetParam(), random_tensors(random));
+}
+
+TEST_P(UpdateAll, HasTheBitsOfMaskedDecayAndAdamwTensorByTensor) {
+  Random random;
+  expect_bits_of_apart(GetParam(), masked_tensors(random));
+}
+
+TEST_P(UpdateAll, MaskedDecayLeavesGradientsAndTheirNormAlone) {
+  Random random;
+  std::vector<Tensors> data = masked_tensors(random);
+  Values grads;
+  for (const Tensors& tensors : data) append(grads, tensors.grad);
+  const Updated masked = run(GetParam(), data, 1.0, 2.5);
+  for (Tensors& tensors : data) tensors.mask.clear();
+  const Updated plain = run(GetParam(), data, 1.0, 2.5);
+  EXPECT_TRUE(expect_same_bits("grad", masked.grads, grads));
+  EXPECT_EQ(masked.norm2, plain.norm2);
+  EXPECT_NE(masked.weights, plain.weights);
+}
+
 TEST_P(UpdateAll, ChangesNothingWhenNotFinite) {
   Random random;
-  std::vector<Tensors> data = random_tensors(random);
+  std::vector<Tensors> data = masked_tensors(random);
   Values before;
   for (const Tensors& tensors : data)
     before.insert(before.end(), tensors.weight.begin(), tensors.weight.end());
@@ -210,6 +265,31 @@ TEST_P(UpdateAll, NothingAtAllHasNormZero) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, UpdateAll, testing::ValuesIn(setups_with_device()), setup_name);
+
+TEST(UpdateAllErrors, NameTheProblem) {
+  const Buffer x(Values(6), DType::kF32), bytes(Values(6), DType::kU8);
+  const Buffer table(Values(static_cast<std::size_t>(update_table_bytes(1))), DType::kU8);
+  const auto prepare = [&](ConstView mask, double decay) {
+    const UpdateTensor tensor{.weight = x.view({2, 3}),
+                              .grad = x.view({2, 3}),
+                              .m = x.view({2, 3}),
+                              .v = x.view({2, 3}),
+                              .mask = mask,
+                              .decay = decay};
+    prepare_update(Context(reference_table(), 1),
+                   {.tensors = {&tensor, 1}, .table = table.view({update_table_bytes(1)})});
+  };
+  EXPECT_NO_THROW(prepare({}, 0.0));
+  EXPECT_NO_THROW(prepare(bytes.view({2, 3}), 0.5));
+  expect_error([&] { prepare(bytes.view({6}), 0.5); },
+               "[update_all] mask must have shape (2, 3), got (6)");
+  expect_error([&] { prepare(x.view({2, 3}), 0.5); }, "[update_all] mask must be u8, got f32");
+  expect_error(
+      [&] {
+        prepare(bytes.view({2, 3}), std::nan(""));
+      },
+      "[update_all] decay must be finite, got nan");
+}
 
 class Casts : public TableTest {};
 

@@ -26,7 +26,8 @@ __global__ __launch_bounds__(kAdamwThreads) void adamw_kernel(AdamwCoefficients 
                                                               MomentDraws<M> draws,
                                                               std::int64_t count) {
   const std::int64_t begin = std::int64_t{blockIdx.x} * kAdamwPiece;
-  adamw_piece<kFreezeV>(coefficients, tensors, draws, begin, min(begin + kAdamwPiece, count));
+  adamw_piece<kFreezeV>(coefficients, tensors, draws, NoDecay(), begin,
+                        min(begin + kAdamwPiece, count));
 }
 
 template <class M>

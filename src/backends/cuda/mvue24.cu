@@ -78,11 +78,11 @@ __device__ __forceinline__ void sample_word(unsigned (&rows)[kTokens][Slice<T, k
 }
 
 template <class T, bool kWhole, bool kMask, MvueLaw kLaw>
-__global__ __launch_bounds__(kThreads,
-                             kBlocksPerSm) void mvue24_kernel(const T* x, T* y, std::uint8_t* mask,
-                                                              MvueDraws draws, std::int64_t tokens,
-                                                              std::int64_t channels) {
+__global__ __launch_bounds__(kThreads, kBlocksPerSm) void mvue24_kernel(
+    const T* x, T* y, std::uint8_t* mask, MvueDraws draws, const std::int32_t* step_at,
+    std::int64_t tokens, std::int64_t channels) {
   using Row = Slice<T, kWhole>;
+  if (step_at != nullptr) draws.step = static_cast<std::uint32_t>(*step_at);
   const std::int64_t item = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
   const auto [block, pack] = divide(item, channels / Row::kChannels);
   if (block * kTokens >= tokens) return;
@@ -127,8 +127,8 @@ void launch(const Mvue24Args& args, Queue& queue) {
   const auto kernel =
       args.mask ? mvue24_kernel<T, kWhole, true, kLaw> : mvue24_kernel<T, kWhole, false, kLaw>;
   kernel<<<static_cast<unsigned>(ceil_div(items, kThreads)), kThreads, 0, stream_of(queue)>>>(
-      pointer<T>(args.x), pointer<T>(args.y), pointer<std::uint8_t>(args.mask), draws, tokens,
-      channels);
+      pointer<T>(args.x), pointer<T>(args.y), pointer<std::uint8_t>(args.mask), draws,
+      pointer<std::int32_t>(args.step_at), tokens, channels);
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -140,9 +140,10 @@ struct Way {
     if constexpr (kHasBefore) {
       fusion.aux_ptr = static_cast<Bf16*>(p.before);
       fusion.dAux = packed<std::decay_t<decltype(fusion.dAux)>>(row_of_d);
-    } else if (p.addend != nullptr) {
-      fusion.beta = 1.0f;
-      a.epilogue.ptr_C = static_cast<const ElementD*>(p.addend);
+    } else {
+      // A descriptor wants an address also where nothing is read.
+      fusion.beta = p.addend != nullptr ? 1.0f : 0.0f;
+      a.epilogue.ptr_C = static_cast<const ElementD*>(p.addend != nullptr ? p.addend : p.d);
     }
     using Params = cutlass::gemm::kernel::detail::PersistentTileSchedulerSm90Params;
     a.scheduler.max_swizzle_size = order.swizzle;

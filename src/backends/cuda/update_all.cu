@@ -4,7 +4,8 @@
 // bisection (ten steps for GPT-2 1558M).
 //
 // adamw_all: one block per piece, one launch. Bound by memory: 30 B per element with an operand, 22 B
-//            with bf16 moments.
+//            with bf16 moments, a mask 1 B more (a word per four elements). Whether there is one is
+//            asked once per block, and without one the loop is that of adamw.
 // norm_all:  at most kNormPartials blocks, each a run of pieces, squares added in f64 (exact
 //            products, 4 B per element: five conversions and additions per clock of the 16 that
 //            fit); then one block adds the blocks' sums in a fixed order. The cut depends on the
@@ -36,6 +37,7 @@ struct Entry {
   double lr_scale;
   float weight_decay;
   std::uint32_t first_piece;  // over all tensors
+  PrunedDecay decay;          // without a mask: none
 };
 static_assert(sizeof(Entry<float>) == update_table_bytes(1));
 
@@ -169,7 +171,10 @@ __global__ __launch_bounds__(kAdamwThreads, kBlocksPerSm<M>) void adamw_all_kern
   const std::int64_t end = min(begin + kAdamwPiece, entry.count);
   const AdamwCoefficients c = coefficients;  // stores to tensors cannot change what is in registers
   const AdamwTensors<M> tensors = entry.tensors;
-  adamw_piece<false>(c, tensors, draws, begin, end);
+  if (entry.decay.mask == nullptr)
+    return adamw_piece<false>(c, tensors, draws, NoDecay(), begin, end);
+  const PrunedDecay decay = entry.decay;
+  adamw_piece<false>(c, tensors, draws, decay, begin, end);
 }
 
 std::int64_t pieces_of(const UpdateTensor& tensor) {
@@ -201,7 +206,9 @@ std::vector<Entry<M>> entries_of(std::span<const UpdateTensor> tensors) {
                        .count = tensor.weight.num_elements(),
                        .lr_scale = tensor.lr_scale,
                        .weight_decay = static_cast<float>(tensor.weight_decay),
-                       .first_piece = static_cast<std::uint32_t>(piece)});
+                       .first_piece = static_cast<std::uint32_t>(piece),
+                       .decay = {.mask = pointer<std::uint8_t>(tensor.mask),
+                                 .rate = static_cast<float>(tensor.decay)}});
     piece += pieces_of(tensor);
   }
   return entries;

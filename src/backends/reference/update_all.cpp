@@ -2,12 +2,36 @@
 #include "ops/update_all.h"
 
 #include <cmath>
+#include <vector>
 
 #include "backends/reference/adamw_tensor.h"
 #include "backends/reference/element_type.h"
 #include "backends/reference/kernels.h"
+#include "ops/masked_decay.h"
 
 namespace twill::reference {
+namespace {
+
+// masked_decay on a copy of the gradient, so that rounding is its own, then AdamW of that.
+void update_masked(const UpdateTensor& tensor, AdamwTensor args, const Device& device,
+                   Queue& queue) {
+  with_element_type(tensor.grad.dtype(), [&]<class T>(T) {
+    const T* grad = tensor.grad.as<T>();
+    std::vector<T> decayed(grad, grad + tensor.grad.num_elements());
+    const View target = view_of(decayed.data(), tensor.grad.shape());
+    masked_decay({.target = target,
+                  .weight = tensor.weight,
+                  .mask = tensor.mask,
+                  .scale = args.grad_scale,
+                  .rate = tensor.decay},
+                 device, queue);
+    args.grad = target;
+    args.grad_scale = 1.0;
+    update_tensor(args);
+  });
+}
+
+}  // namespace
 
 // The tensors come with every call: nothing needs to be kept.
 void prepare_update(const PrepareUpdateArgs&, const Device&, Queue&) {}
@@ -23,29 +47,33 @@ void norm_all(const NormAllArgs& args, const Device&, Queue&) {
   args.norm2.as<double>()[0] = sum;
 }
 
-void adamw_all(const AdamwAllArgs& args, const Device&, Queue&) {
+void adamw_all(const AdamwAllArgs& args, const Device& device, Queue& queue) {
   const double* scalars = args.scalars.as<double>();
   const double norm2 = args.norm2.as<double>()[0], norm = std::sqrt(norm2);
   if (!std::isfinite(scalars[kLoss]) || !std::isfinite(norm2)) return;
   for (std::size_t i = 0; i < args.tensors.size(); ++i) {
     const UpdateTensor& tensor = args.tensors[i];
-    update_tensor(
-        {.weight = tensor.weight,
-         .grad = tensor.grad,
-         .m = tensor.m,
-         .v = tensor.v,
-         .operand = tensor.operand,
-         .lr = scalars[kLr] * tensor.lr_scale,
-         .beta1 = args.beta1,
-         .beta2 = args.beta2,
-         .eps = args.eps,
-         .weight_decay = tensor.weight_decay,
-         .grad_scale = args.clip > 0.0 && norm > args.clip ? args.clip / norm : 1.0,
-         .correction1 = scalars[kCorrection1],
-         .correction2 = scalars[kCorrection2],
-         .seed = args.seed,
-         .stream = i,
-         .step = static_cast<std::uint32_t>(static_cast<std::int64_t>(scalars[kUpdate]))});
+    const AdamwTensor update{
+        .weight = tensor.weight,
+        .grad = tensor.grad,
+        .m = tensor.m,
+        .v = tensor.v,
+        .operand = tensor.operand,
+        .lr = scalars[kLr] * tensor.lr_scale,
+        .beta1 = args.beta1,
+        .beta2 = args.beta2,
+        .eps = args.eps,
+        .weight_decay = tensor.weight_decay,
+        .grad_scale = args.clip > 0.0 && norm > args.clip ? args.clip / norm : 1.0,
+        .correction1 = scalars[kCorrection1],
+        .correction2 = scalars[kCorrection2],
+        .seed = args.seed,
+        .stream = i,
+        .step = static_cast<std::uint32_t>(static_cast<std::int64_t>(scalars[kUpdate]))};
+    if (tensor.mask)
+      update_masked(tensor, update, device, queue);
+    else
+      update_tensor(update);
   }
 }
 

@@ -4,12 +4,14 @@
 // no compiler's choice of fused multiply-adds stands between them.
 //
 // Moments are f32 or bf16 (the parameter M). bf16 ones cost a philox call per four elements, some 20
-// instructions per element beside the 40 of the update, and save 8 B of 30.
+// instructions per element beside the 40 of the update, and save 8 B of 30. Decay of pruned entries
+// (the parameter Decay) adds a byte of mask and four instructions.
 #pragma once
 
 #include <cstdint>
 
 #include "backends/cuda/device/philox.cuh"
+#include "backends/cuda/device/pieces.cuh"
 #include "backends/cuda/device/vec.cuh"
 
 namespace twill::cuda {
@@ -51,6 +53,13 @@ struct MomentDraws<__nv_bfloat16> {
 
 using Bf16Draws = MomentDraws<__nv_bfloat16>;
 
+// What is added to the clipped gradient before AdamW sees it.
+struct NoDecay {};
+struct PrunedDecay {  // rate · weight where the mask is zero
+  const std::uint8_t* mask;
+  float rate;
+};
+
 // Everything in f64 until here, then rounded once.
 __host__ __device__ inline AdamwCoefficients adamw_coefficients(const AdamwSettings& s) {
   return {.lr = static_cast<float>(s.lr),
@@ -65,10 +74,10 @@ __host__ __device__ inline AdamwCoefficients adamw_coefficients(const AdamwSetti
           .inverse_correction2 = static_cast<float>(1.0 / s.correction2)};
 }
 
+// g is the gradient behind clipping and decay.
 template <bool kFreezeV>
-__device__ __forceinline__ void adamw_element(const AdamwCoefficients& c, float grad, float& weight,
+__device__ __forceinline__ void adamw_element(const AdamwCoefficients& c, float g, float& weight,
                                               float& m, float& v) {
-  const float g = __fmul_rn(grad, c.grad_scale);
   m = __fmaf_rn(m, c.beta1, __fmul_rn(g, c.one_minus_beta1));
   float v_hat = v;
   if constexpr (!kFreezeV) {
@@ -86,6 +95,22 @@ template <class T>
 __device__ __forceinline__ T* in_global(T* pointer) {
   __builtin_assume(__isGlobal(pointer));
   return pointer;
+}
+
+// Which of N elements from i on are not decayed.
+template <int N>
+__device__ __forceinline__ void read_kept(const NoDecay&, std::int64_t, bool (&)[N]) {}
+template <int N>
+__device__ __forceinline__ void read_kept(const PrunedDecay& decay, std::int64_t i,
+                                          bool (&kept)[N]) {
+  read_flags<true>(in_global(decay.mask) + i, kept);
+}
+
+// The bits of masked_decay.
+__device__ __forceinline__ float decayed(const NoDecay&, float g, float, bool) { return g; }
+__device__ __forceinline__ float decayed(const PrunedDecay& decay, float g, float weight,
+                                         bool kept) {
+  return kept ? g : __fadd_rn(g, __fmul_rn(decay.rate, weight));
 }
 
 // The words of N elements from i on: a whole group of four, or one.
@@ -165,16 +190,22 @@ __device__ __forceinline__ void store_moments(const AdamwTensors<__nv_bfloat16>&
 }
 
 // Elements [i, i + N) of a tensor.
-template <bool kFreezeV, int N, class M>
+template <bool kFreezeV, int N, class M, class Decay>
 __device__ __forceinline__ void adamw_pack(const AdamwCoefficients& c, const AdamwTensors<M>& t,
-                                           const MomentDraws<M>& draws, std::int64_t i) {
+                                           const MomentDraws<M>& draws, const Decay& decay,
+                                           std::int64_t i) {
   float grad[N], weight[N], m[N], v[N];
   load(in_global(t.grad) + i, grad);
   load(in_global(t.weight) + i, weight);
   load(in_global(t.m) + i, m);
   load(in_global(t.v) + i, v);
+  bool kept[N] = {};
+  read_kept(decay, i, kept);
 #pragma unroll
-  for (int j = 0; j < N; ++j) adamw_element<kFreezeV>(c, grad[j], weight[j], m[j], v[j]);
+  for (int j = 0; j < N; ++j) {
+    const float g = decayed(decay, __fmul_rn(grad[j], c.grad_scale), weight[j], kept[j]);
+    adamw_element<kFreezeV>(c, g, weight[j], m[j], v[j]);
+  }
   store_plain(t.weight + i, weight);
   store_moments<kFreezeV>(t, draws, i, m, v);
   if (t.operand != nullptr) store(in_global(t.operand) + i, weight);
@@ -187,23 +218,27 @@ __device__ __forceinline__ bool is_wide(const AdamwTensors<M>& t) {
   return ((address(t.weight) | address(t.grad)) % 16 |
           (address(t.m) | address(t.v)) % (4 * sizeof(M)) | address(t.operand) % 8) == 0;
 }
+__device__ __forceinline__ bool is_wide(const NoDecay&) { return true; }
+__device__ __forceinline__ bool is_wide(const PrunedDecay& decay) {
+  return reinterpret_cast<std::uintptr_t>(decay.mask) % 4 == 0;
+}
 
 // Elements [begin, end) by a block of kAdamwThreads; begin is a multiple of four.
-template <bool kFreezeV, class M>
+template <bool kFreezeV, class M, class Decay>
 __device__ __forceinline__ void adamw_piece(const AdamwCoefficients& c, const AdamwTensors<M>& t,
-                                            const MomentDraws<M>& draws, std::int64_t begin,
-                                            std::int64_t end) {
+                                            const MomentDraws<M>& draws, const Decay& decay,
+                                            std::int64_t begin, std::int64_t end) {
   const int thread = static_cast<int>(threadIdx.x);
   std::int64_t done = begin;
-  if (is_wide(t)) {
+  if (is_wide(t) && is_wide(decay)) {
     done = end - end % 4;
 #pragma unroll 1  // stores part the iterations anyway: copies of the body would only be code
     for (std::int64_t i = begin + 4 * thread; i < done; i += 4 * kAdamwThreads)
-      adamw_pack<kFreezeV, 4>(c, t, draws, i);
+      adamw_pack<kFreezeV, 4>(c, t, draws, decay, i);
   }
 #pragma unroll 1
   for (std::int64_t i = done + thread; i < end; i += kAdamwThreads)
-    adamw_pack<kFreezeV, 1>(c, t, draws, i);
+    adamw_pack<kFreezeV, 1>(c, t, draws, decay, i);
 }
 
 }  // namespace twill::cuda
