@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/mvue24.h"
 
-#include "ops/transfer.h"
 #include "ops/validate.h"
 
 namespace twill {
@@ -24,12 +23,7 @@ void validate(const Mvue24Args& args) {
 void mvue24(const Context& context, const Mvue24Args& args) {
   validate(args);
   require_stored("mvue24", context.kernels(), args.x);
-  Mvue24Args known = args;
-  if (args.step_at && shares_memory(context)) {
-    known.step = static_cast<std::uint32_t>(args.step_at.as<std::int32_t>()[0]);
-    known.step_at = {};
-  }
-  context.run("mvue24", context.kernels().mvue24, known);
+  context.run("mvue24", context.kernels().mvue24, args);
 }
 
 }  // namespace twill

@@ -60,6 +60,11 @@ struct Mvue24Args {
   std::uint32_t step = 0;  // the micro-step of the run
   // (1) i32, optional: where the step's bits stand when the work runs, for recorded work.
   ConstView step_at = {};
+
+  // For backends that share the host's memory.
+  std::uint32_t step_now() const {
+    return step_at ? static_cast<std::uint32_t>(*step_at.as<std::int32_t>()) : step;
+  }
   std::uint32_t stream = 0;  // the layer, below 2^24
 };
 

@@ -38,7 +38,7 @@ std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
 }
 
 void validate(const PackMatrixArgs& args) {
-  require_one_float_type("pack_matrix", {{"dense", args.dense}});
+  require_float_types("pack_matrix", {{"dense", args.dense}}, {});
   require(args.dense.shape().rank() == 2, "[pack_matrix] dense must have two dimensions, got {}",
           to_string(args.dense.shape()));
   require_bytes("pack_matrix", {"mask", args.mask, true}, args.dense.shape());
@@ -50,7 +50,7 @@ void validate(const PackMatrixArgs& args) {
 }
 
 void validate(const UnpackMatrixArgs& args) {
-  require_one_float_type("unpack_matrix", {{"dense", args.dense}});
+  require_float_types("unpack_matrix", {{"dense", args.dense}}, {});
   require(args.dense.shape().rank() == 2, "[unpack_matrix] dense must have two dimensions, got {}",
           to_string(args.dense.shape()));
   require_packed("unpack_matrix", args.packed, args.dense.rows(), args.dense.cols());
@@ -58,12 +58,14 @@ void validate(const UnpackMatrixArgs& args) {
 
 void pack_matrix(const Context& context, const PackMatrixArgs& args) {
   validate(args);
+  require_stored("pack_matrix", context.kernels(), args.dense);
   require_storage("pack_matrix", context, args.storage, args.shape);
   context.run("pack_matrix", context.kernels().pack_matrix, args);
 }
 
 void unpack_matrix(const Context& context, const UnpackMatrixArgs& args) {
   validate(args);
+  require_stored("unpack_matrix", context.kernels(), args.dense);
   context.run("unpack_matrix", context.kernels().unpack_matrix, args);
 }
 

@@ -10,9 +10,10 @@ void validate(const PackedTimesArgs& args) {
   const bool widens =
       args.b.dtype() == DType::kBf16 && args.c.dtype() == DType::kF32 && !args.bias && !args.addend;
   if (!widens)
-    require_one_float_type(
+    require_float_types(
         "packed_times",
-        {{"b", args.b}, {"c", args.c}, {"bias", args.bias, true}, {"addend", args.addend, true}});
+        {{"b", args.b}, {"c", args.c}, {"bias", args.bias, true}, {"addend", args.addend, true}},
+        {});
   require(args.b.shape().rank() == 2 && args.c.shape().rank() == 2,
           "[packed_times] b and c must be matrices, got {}, {}", to_string(args.b.shape()),
           to_string(args.c.shape()));
@@ -28,6 +29,7 @@ void validate(const PackedTimesArgs& args) {
 void packed_times(const Context& context, const PackedTimesArgs& args) {
   validate(args);
   if (args.c.num_elements() == 0) return;
+  require_stored("packed_times", context.kernels(), args.b);
   context.run("packed_times", context.kernels().packed_times, args);
 }
 

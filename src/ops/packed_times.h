@@ -16,7 +16,8 @@
 // contiguous. Sums over the kept entries of a row of P are f32, in an order fixed by P and the shape,
 // what c held added last: the number of threads changes no bit.
 // Error per element at most (entries of that row of P + 3) eps Σ|terms|. What faces an entry that is
-// not kept is never read into a sum.
+// not kept is not read into a sum (cuda: unless it has to multiply dense: operands off 16 bytes, a bf16
+// or transposed result).
 #pragma once
 
 #include "ops/packed_matrix.h"

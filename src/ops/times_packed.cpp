@@ -6,11 +6,13 @@
 namespace twill {
 
 void validate(const TimesPackedArgs& args) {
-  require_one_float_type("times_packed", {{"x", args.x},
-                                          {"c", args.c},
-                                          {"bias", args.bias, true},
-                                          {"addend", args.addend, true},
-                                          {"before", args.before, true}});
+  require_float_types("times_packed",
+                      {{"x", args.x},
+                       {"c", args.c},
+                       {"bias", args.bias, true},
+                       {"addend", args.addend, true},
+                       {"before", args.before, true}},
+                      {});
   require(args.x.shape().rank() == 2 && args.c.shape().rank() == 2,
           "[times_packed] x and c must be matrices, got {}, {}", to_string(args.x.shape()),
           to_string(args.c.shape()));
@@ -28,6 +30,7 @@ void validate(const TimesPackedArgs& args) {
 void times_packed(const Context& context, const TimesPackedArgs& args) {
   validate(args);
   if (args.c.num_elements() == 0) return;
+  require_stored("times_packed", context.kernels(), args.x);
   context.run("times_packed", context.kernels().times_packed, args);
 }
 

@@ -16,8 +16,8 @@
 // are f32, in an order fixed by P and the shape: the number of threads changes no bit, and on a CPU
 // neither does the number of other rows in x. Error per element at most (entries of that row of P + 3)
 // eps Σ|terms|, and of bf16 the roundings that ops/gemm.h grants.
-// What faces an entry that is not kept is never read into a sum: a NaN there is not seen. Any M, N
-// and K; no kept entry leaves the sum empty.
+// What faces an entry that is not kept is not read into a sum: a NaN there is not seen (cuda: unless
+// operands off 16 bytes have it multiply dense). Any M, N and K; no kept entry leaves the sum empty.
 #pragma once
 
 #include "ops/gemm.h"

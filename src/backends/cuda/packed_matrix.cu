@@ -146,7 +146,7 @@ void launch_pack(const PackMatrixArgs& args, const Device& device, Queue& queue)
 
 std::int64_t packed_bytes(const PackedShape& shape, const Device& device) {
   const PackedLayout layout = layout_of(shape);
-  const bool is_pattern = shape.pattern != PackedPattern::kAny;
+  const bool is_pattern = shape.pattern != PackedPattern::kAny && shape.type == DType::kBf16;
   return is_pattern && has_sparse_products(device) && layout.is_possible() ? layout.num_bytes() : 0;
 }
 

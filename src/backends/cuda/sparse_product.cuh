@@ -153,8 +153,8 @@ struct Way {
     return a;
   }
 
-  static std::int64_t workspace(const SparseProduct& product, int num_sms) {
-    const Arguments a = arguments(product, {}, num_sms);
+  static std::int64_t workspace(const SparseProduct& product, SparseOrder order, int num_sms) {
+    const Arguments a = arguments(product, order, num_sms);
     if (Gemm::can_implement(a) != cutlass::Status::kSuccess) return -1;
     return static_cast<std::int64_t>(Gemm::get_workspace_size(a));
   }

@@ -43,8 +43,8 @@ struct SparseOrder {
 
 struct SparseWay {
   const char* name;  // tile and cluster
-  // Bytes of workspace for this product; -1: it does not compute it.
-  std::int64_t (*workspace)(const SparseProduct& product, int num_sms);
+  // Bytes of workspace for this product in this order; -1: it does not compute it.
+  std::int64_t (*workspace)(const SparseProduct& product, SparseOrder order, int num_sms);
   bool (*launch)(const SparseProduct& product, SparseOrder order, int num_sms, std::byte* workspace,
                  cudaStream_t stream);
   // Sums along K are cut where tiles end: another count of multiprocessors gives other bits.

@@ -22,6 +22,7 @@ constexpr int kLaunches = 3;
 constexpr int kSwizzles[] = {1, 2, 4, 8};
 // Below, tiles are few and any order does.
 constexpr double kWorthTiming = 1e9;
+constexpr std::int64_t kLeastWorkspace = 256;  // scratch of no bytes does not exist
 
 class SparseState final : public QueueState {
  public:
@@ -74,10 +75,7 @@ class Call {
   Call(SparseEpilogue epilogue, const SparseProduct& product, const Device& device, Queue& queue)
       : ways_(sparse_ways(epilogue)), product_(product), device_(device), queue_(queue) {
     for (std::size_t i = 0; i < ways_.size(); ++i) {
-      const std::int64_t bytes = ways_[i].workspace(product, device.num_sms);
-      if (bytes < 0) continue;
-      possible_.push_back(i);
-      workspace_bytes_ = std::max(workspace_bytes_, bytes);
+      if (ways_[i].workspace(product, {}, device.num_sms) >= 0) possible_.push_back(i);
     }
   }
 
@@ -87,9 +85,11 @@ class Call {
   Choice first() const { return {.way = possible_.front()}; }
 
   bool launch(const Choice& choice) const {
-    std::byte* workspace = state(queue_).workspace.at_least(workspace_bytes_, cuda_queue(queue_));
-    return ways_[choice.way].launch(product_, choice.order, device_.num_sms, workspace,
-                                    stream_of(queue_));
+    const SparseWay& way = ways_[choice.way];
+    const std::int64_t bytes = way.workspace(product_, choice.order, device_.num_sms);
+    std::byte* workspace =
+        state(queue_).workspace.at_least(std::max(bytes, kLeastWorkspace), cuda_queue(queue_));
+    return way.launch(product_, choice.order, device_.num_sms, workspace, stream_of(queue_));
   }
 
   Choice quickest() const {
@@ -116,7 +116,6 @@ class Call {
   const Device& device_;
   Queue& queue_;
   std::vector<std::size_t> possible_;
-  std::int64_t workspace_bytes_ = 0;
 };
 
 double flops_of(const SparseProduct& product) {

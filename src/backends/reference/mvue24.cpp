@@ -11,9 +11,10 @@ namespace {
 // The uniform number of group `g` of a channel, exact in f32.
 double uniform(const Mvue24Args& args, Purpose purpose, std::int64_t g, std::int64_t channel) {
   const auto tag = static_cast<std::uint32_t>(purpose) | args.stream << 8;
-  const Philox4 words = philox4x32(
-      {static_cast<std::uint32_t>(g / 4), static_cast<std::uint32_t>(channel), args.step, tag},
-      static_cast<std::uint32_t>(args.seed), static_cast<std::uint32_t>(args.seed >> 32));
+  const Philox4 words = philox4x32({static_cast<std::uint32_t>(g / 4),
+                                    static_cast<std::uint32_t>(channel), args.step_now(), tag},
+                                   static_cast<std::uint32_t>(args.seed),
+                                   static_cast<std::uint32_t>(args.seed >> 32));
   return static_cast<double>(words[static_cast<std::size_t>(g % 4)] >> 9) * 0x1p-23;
 }
 
