@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include "papers/recipe_run.h"
+#include "support/expected.h"
 #include "train/checkpoint.h"
 #include "train/fake_run.h"
 
@@ -43,7 +44,10 @@ TEST_P(RecipeOnADevice, HasTheBitsOfTheHost) {
   for (int step = 0; step < 24; ++step) {
     const StepResult want = host.trainer.step(), got = device.trainer.step();
     ASSERT_EQ(got.loss, want.loss) << "step " << step;
-    ASSERT_EQ(got.grad_norm, want.grad_norm) << "step " << step;
+    // A device that is given whole steps adds all squares up at once.
+    const auto n = static_cast<double>(host.weights().size());
+    ASSERT_NEAR(got.grad_norm, want.grad_norm, (n + 2) * kEpsF64 * want.grad_norm)
+        << "step " << step;
     const auto a = device.trainer.sparsity().take_sample(),
                b = host.trainer.sparsity().take_sample();
     ASSERT_EQ(a.has_value(), b.has_value());
