@@ -354,13 +354,6 @@ bool SparsityEngine::is_scaled(const Parameter& parameter) const {
   });
 }
 
-std::optional<SparsityEngine::Decay> SparsityEngine::decay_of(const Parameter& parameter) const {
-  if (!is_scaled(parameter)) return std::nullopt;
-  const auto layer = std::ranges::find_if(
-      layers_, [&](const SparseLayer& one) { return one.seam->weight == &parameter; });
-  return Decay{.mask = layer->mask, .lambda = phase().decay.lambda};
-}
-
 bool SparsityEngine::freezes_second_moments() const {
   return phase().optimizer.second_moment == "frozen";
 }

@@ -149,6 +149,13 @@ std::optional<KeptEntries> SparsityEngine::kept_entries(const Parameter& paramet
   return std::nullopt;
 }
 
+std::optional<SparsityEngine::Decay> SparsityEngine::decay_of(const Parameter& parameter) const {
+  if (!is_scaled(parameter)) return std::nullopt;
+  const auto layer = std::ranges::find_if(
+      layers_, [&](const SparseLayer& one) { return one.seam->weight == &parameter; });
+  return Decay{.mask = layer->mask, .lambda = phase().decay.lambda};
+}
+
 std::int64_t SparsityEngine::num_in_scope() const {
   return std::ranges::count_if(
       layers_, [&](const SparseLayer& layer) { return is_in_scope(*layer.seam, scope_words()); });
