@@ -31,9 +31,9 @@ double moment_of(const BenchCommand& command, const RunConfig& config) {
   return (static_cast<double>(begin) + 0.5) / static_cast<double>(length.steps);
 }
 
-std::vector<FfnExecution> executions_on(const Context& context) {
+std::vector<FfnExecution> executions_on(const Context& context, const RunConfig& config) {
   std::vector<FfnExecution> executions{FfnExecution::kDense, FfnExecution::kMasked};
-  if (packs_matrices(context)) {
+  if (packs_matrices(context, storage_type(config, context))) {
     executions.push_back(FfnExecution::kPacked);
     executions.push_back(FfnExecution::kPlanned);
   }
@@ -46,7 +46,7 @@ FfnBench measure_ffn(Context& context, const RunConfig& config, double seconds) 
   line.show("preparing the FFN");
   std::deque<FfnProbe> probes;
   std::vector<std::function<void()>> steps, rare_steps;
-  for (const FfnExecution execution : executions_on(context)) {
+  for (const FfnExecution execution : executions_on(context, config)) {
     FfnProbe& probe = probes.emplace_back(context, config, execution);
     probe.ordinary_step();  // enters the phase
     bench.variants.push_back({.name = name_of(execution)});

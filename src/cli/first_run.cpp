@@ -37,7 +37,7 @@ std::vector<std::string> first_run_overrides() {
   const RunConfig config = measured_config({kRecipe}, /*own_model=*/true);
   const Context context = open_context(config);
   const double gain = expected_gain(planned(context, config));
-  if (!packs_matrices(context)) {
+  if (!packs_matrices(context, storage_type(config, context))) {
     fmt::print("there are no sparse products for {} yet: training dense\n", context.kernels().name);
     return {};
   }

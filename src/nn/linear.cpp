@@ -42,9 +42,10 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
   if (!asked.training) return;
   const Shape inputs{builder.max_tokens(), options.in}, outputs{builder.max_tokens(), options.out};
   if (asked.samples_gradients) builder.scratch("linear.sampled", sampled_, outputs);
-  if (asked.packs_samples && packs_matrices(builder.context()))
-    builder.scratch_bytes("linear.packed_sample", packed_sample_,
-                          packed_bytes(builder.context(), sample_shape(builder.max_tokens())));
+  if (asked.packs_samples && packs_matrices(builder.context(), type_)) {
+    const std::int64_t bytes = packed_bytes(builder.context(), sample_shape(builder.max_tokens()));
+    if (bytes > 0) builder.scratch_bytes("linear.packed_sample", packed_sample_, bytes);
+  }
   if (asked.packed_activations > 0.0 && options.family == LayerFamily::kFfn &&
       packs_any_mask(builder.context())) {
     most_kept_ = asked.packed_activations;

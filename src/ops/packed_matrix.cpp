@@ -25,15 +25,22 @@ void require_storage(const char* op, const Context& context, ConstView storage,
 
 }  // namespace
 
-bool packs_matrices(const Context& context) { return context.kernels().packed_bytes != nullptr; }
+bool packs_matrices(const Context& context, DType type) {
+  const PackedShape friendly{.pattern = PackedPattern::kTransposable24,
+                             .rows = 64,
+                             .cols = 64,
+                             .max_kept = 64 * 64,
+                             .type = type};
+  return context.kernels().packed_bytes != nullptr && packed_bytes(context, friendly) > 0;
+}
 
 bool packs_any_mask(const Context& context) {
   return packs_matrices(context) && context.kernels().packs_any_mask;
 }
 
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
-  require(packs_matrices(context), "[packed_bytes] the {} backend has no packed products",
-          context.kernels().name);
+  require(context.kernels().packed_bytes != nullptr,
+          "[packed_bytes] the {} backend has no packed products", context.kernels().name);
   return context.kernels().packed_bytes(shape, context.device());
 }
 
@@ -53,7 +60,10 @@ void validate(const UnpackMatrixArgs& args) {
   require_float_types("unpack_matrix", {{"dense", args.dense}}, {});
   require(args.dense.shape().rank() == 2, "[unpack_matrix] dense must have two dimensions, got {}",
           to_string(args.dense.shape()));
-  require_packed("unpack_matrix", args.packed, args.dense.rows(), args.dense.cols());
+  // Into f32 from any type.
+  const DType type =
+      args.dense.dtype() == DType::kF32 ? args.packed.shape.type : args.dense.dtype();
+  require_packed("unpack_matrix", args.packed, args.dense.rows(), args.dense.cols(), type);
 }
 
 void pack_matrix(const Context& context, const PackMatrixArgs& args) {
@@ -70,12 +80,15 @@ void unpack_matrix(const Context& context, const UnpackMatrixArgs& args) {
 }
 
 void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,
-                    std::int64_t cols) {
+                    std::int64_t cols, DType type) {
   require(static_cast<bool>(packed), "[{}] the packed matrix is missing", op);
   require_dtype(op, {"storage", packed.storage}, DType::kU8);
   require(packed.shape.rows == rows && packed.shape.cols == cols,
           "[{}] the packed matrix must be {} x {}, got {} x {}", op, rows, cols, packed.shape.rows,
           packed.shape.cols);
+  require(type == packed.shape.type || type == DType::kF64,
+          "[{}] the packed matrix must hold {} like the other operand, got {}", op, name_of(type),
+          name_of(packed.shape.type));
 }
 
 }  // namespace twill

@@ -70,8 +70,8 @@ struct UnpackMatrixArgs {
   View dense;  // (rows, cols) of the packed matrix, of its values' type (cuda: or f32)
 };
 
-// Whether the backend has packed products at all.
-bool packs_matrices(const Context& context);
+// Whether backend and device have packed products of this type at all.
+bool packs_matrices(const Context& context, DType type = DType::kF32);
 // Whether it has them for every mask (kAny), which products with activations need.
 bool packs_any_mask(const Context& context);
 // Bytes that a packed matrix of this shape takes; 0: the backend does not pack it.
@@ -82,8 +82,9 @@ void validate(const UnpackMatrixArgs& args);
 void pack_matrix(const Context& context, const PackMatrixArgs& args);
 void unpack_matrix(const Context& context, const UnpackMatrixArgs& args);
 
-// For products: an operand that is there and has the shape that the product asks for.
+// For products: an operand that is there and has the shape and the type that the product asks for
+// (f64, on the reference, goes with every type).
 void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,
-                    std::int64_t cols);
+                    std::int64_t cols, DType type);
 
 }  // namespace twill

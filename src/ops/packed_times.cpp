@@ -23,7 +23,7 @@ void validate(const PackedTimesArgs& args) {
   require_shape("packed_times", {"addend", args.addend, true}, {args.m(), args.n()});
   require(!(args.bias || args.addend) || !(args.trans_c || args.accumulate),
           "[packed_times] bias and addend do not go with trans_c or accumulate");
-  require_packed("packed_times", args.packed, args.m(), args.k());
+  require_packed("packed_times", args.packed, args.m(), args.k(), args.b.dtype());
 }
 
 void packed_times(const Context& context, const PackedTimesArgs& args) {

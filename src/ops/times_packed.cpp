@@ -17,7 +17,9 @@ void validate(const TimesPackedArgs& args) {
           "[times_packed] x and c must be matrices, got {}, {}", to_string(args.x.shape()),
           to_string(args.c.shape()));
   require_shape("times_packed", {"x", args.x}, {args.m(), args.k()});
-  require_packed("times_packed", args.packed, args.n(), args.k());
+  require_packed("times_packed", args.packed, args.n(), args.k(), args.x.dtype());
+  require(args.packed.shape.side == PackedSide::kRight,
+          "[times_packed] the packed matrix lies for packed_times: its side must be kRight");
   require_shape("times_packed", {"bias", args.bias, true}, {args.n()});
   require_shape("times_packed", {"addend", args.addend, true}, {args.m(), args.n()});
   if (args.epilogue == GemmEpilogue::kNone) return;

@@ -143,7 +143,7 @@ class Planner {
     const PhaseConfig& phase = phase_of(entry);
     const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
                              (phase.weights.is_topology() && !packs_any_mask(context_));
-    entry.on = !only_masked && packs_matrices(context_);
+    entry.on = !only_masked && packs_matrices(context_, request_.type);
     if (!entry.on) {
       // A phase of sparse attention alone asks nothing of the weights.
       entry.on = phase.weights.is_dense() && phase.quantise.format == "none" &&
@@ -214,6 +214,13 @@ class Planner {
     // A product that the recipe leaves dense has nothing to gain.
     if (!any_matches(phase.weights.forward, entry)) entry.packed.forward = entry.dense.forward;
     if (!any_matches(phase.weights.dgrad, entry)) entry.packed.dgrad = entry.dense.dgrad;
+    // What this backend cannot pack has no time: it runs as dense does.
+    const auto possible = [](double& packed_one, double dense_one) {
+      if (!std::isfinite(packed_one)) packed_one = dense_one;
+    };
+    possible(entry.packed.forward, entry.dense.forward);
+    possible(entry.packed.dgrad, entry.dense.dgrad);
+    possible(entry.packed.wgrad, entry.dense.wgrad);
     entry.forward_below = below(entry.packed.forward, entry.dense.forward);
     entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
     entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;

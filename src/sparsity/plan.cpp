@@ -121,7 +121,7 @@ std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
 }
 
 Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
-                bool packs_activations) {
+                bool packs_any_mask) {
   Plan plan;
   plan.execution = recipe.execution;
   if (recipe.execution == "masked") return plan;
@@ -129,10 +129,11 @@ Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers
   for (PlanEntry& entry : plan.layer) {
     const PhaseConfig& phase = recipe.phase[static_cast<std::size_t>(entry.phase)];
     const bool plain = phase.quantise.format == "none";
-    const bool packs = !phase.weights.is_dense() && plain;
+    const bool packs =
+        !phase.weights.is_dense() && plain && (packs_any_mask || !phase.weights.is_topology());
     entry.forward_below = entry.dgrad_below = packs ? kPackedBelow : 0.0;
     entry.wgrad_below = packs && phase.wgrad.estimator != "dense" ? kPackedBelow : 0.0;
-    if (!packs_activations || !plain || phase.activations.is_dense()) continue;
+    if (!packs_any_mask || !plain || phase.activations.is_dense()) continue;
     bool inputs = false, outputs = false, others = false;
     for (const LinearSeam& seam : layers) {
       if (!entry.is_of(seam)) continue;

@@ -90,10 +90,10 @@ FfnRole ffn_role(const LinearSeam& seam);
 std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
                                       const std::deque<LinearSeam>& layers);
 
-// The plan of `execution` masked or packed: nothing to measure. `packs_activations`: see
-// packs_any_mask() (ops/packed_matrix.h).
+// The plan of `execution` masked or packed: nothing to measure. Kept topologies and activations are
+// packed where the backend packs_any_mask() (ops/packed_matrix.h).
 Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
-                bool packs_activations);
+                bool packs_any_mask);
 
 // The parts of a recipe that are left when the plan is auto: see above.
 RecipeConfig without_masked_parts(RecipeConfig recipe, const Plan& plan);

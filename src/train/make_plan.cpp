@@ -44,8 +44,9 @@ std::string key_of(const Context& context, const RunConfig& config,
   std::string text = fmt::format(
       "{}\n{}\n{} {} {}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(),
       cpu_name(), context.kernels().describe(), name_of(storage_type(config, context)),
-      packs_matrices(context) ? "packs" : "packs nothing", context.device().num_threads,
-      config.micro_batch_tokens(), config.accumulation(), config.train.steps, write_toml(recipe));
+      packs_matrices(context, storage_type(config, context)) ? "packs" : "packs nothing",
+      context.device().num_threads, config.micro_batch_tokens(), config.accumulation(),
+      config.train.steps, write_toml(recipe));
   for (const PlanEntry& entry : shapes)
     text += fmt::format("{} {} {} {}\n", entry.phase, entry.outputs, entry.inputs, entry.layers);
   return hash_text(hash_bytes(text.data(), text.size()));
@@ -61,6 +62,13 @@ bool fits(const Plan& plan, const std::vector<PlanEntry>& shapes) {
   for (const PlanEntry& shape : shapes)
     if (plan.find(shape.phase, shape.outputs, shape.inputs) == nullptr) return false;
   return plan.layer.size() == shapes.size();
+}
+
+bool needs_any_mask(const PlanEntry& entry, const RecipeConfig& recipe) {
+  const bool is_topology =
+      recipe.phase[static_cast<std::size_t>(entry.phase)].weights.is_topology();
+  const double below = entry.forward_below + entry.dgrad_below + entry.wgrad_below;
+  return entry.packs_activations() || (is_topology && below > 0.0);
 }
 
 // A plan that cannot be kept or read is measured again next time: nothing is lost but seconds.
@@ -119,15 +127,15 @@ void require_plan_fits(const Context& context, const Plan& plan, const RunConfig
           "another run; leave `plan` out to have it measured, or name the right file",
           path, plan.layer.size(), config.recipe.name, shapes.size());
   for (const PlanEntry& entry : plan.layer)
-    require(packs_matrices(context) || !entry.on ||
+    require(packs_matrices(context, storage_type(config, context)) || !entry.on ||
                 entry.forward_below + entry.dgrad_below + entry.wgrad_below == 0.0,
             "{} has packed products, which the {} backend does not have; leave `plan` out to have "
             "it measured here",
             path, context.kernels().name);
   for (const PlanEntry& entry : plan.layer)
-    require(packs_any_mask(context) || !entry.on || !entry.packs_activations(),
-            "{} has products with packed activations, which the {} backend does not have; leave "
-            "`plan` out to have it measured here",
+    require(packs_any_mask(context) || !entry.on || !needs_any_mask(entry, config.recipe),
+            "{} has packed products of kept topologies or activations, which the {} backend does "
+            "not have; leave `plan` out to have it measured here",
             path, context.kernels().name);
 }
 
@@ -141,10 +149,11 @@ Plan make_plan(const Context& context, const RunConfig& config,
   }
   if (config.recipe.is_dense()) return {};
   if (config.recipe.execution != "auto") {
-    require(config.recipe.execution == "masked" || packs_matrices(context),
-            "recipe.execution = \"packed\": the {} backend has no packed products yet; use "
-            "\"masked\" or \"auto\"",
-            context.kernels().name);
+    const DType type = storage_type(config, context);
+    require(config.recipe.execution == "masked" || packs_matrices(context, type),
+            "recipe.execution = \"packed\": the {} backend has no packed products of {} on this "
+            "machine; use \"masked\" or \"auto\"",
+            context.kernels().name, name_of(type));
     return fixed_plan(config.recipe, layers, packs_any_mask(context));
   }
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);

@@ -118,11 +118,14 @@ bool Trainer::step_on_device(StepResult& result, const std::atomic<bool>& stop) 
   }
   result.lr = learning_rate(config_.schedule, config_.optimizer.lr, step + 1, config_.train.steps);
   device_step_->update(result.lr, progress_.updates + 1);
-  // Of weights that did not change, where gradients were not finite: the same masks and packed forms.
-  if (is_steered) {
+  // Where gradients are not finite weights do not change: the same masks and packed forms come of it.
+  // A sample of their health must not: it waits for the answer.
+  const bool samples = is_steered && sparsity_.samples(step);
+  const auto renew = [&] {
     sparsity_.after_backward(context_, step);
     sparsity_.after_update(context_, step);
-  }
+  };
+  if (is_steered && !samples) renew();
   device_step_->prefetch(first + windows);  // while the device works
   const DeviceStep::Result done = device_step_->wait_for();
   result.loss = done.loss;
@@ -130,6 +133,7 @@ bool Trainer::step_on_device(StepResult& result, const std::atomic<bool>& stop) 
   result.finite = std::isfinite(done.loss) && std::isfinite(done.grad_norm);
   progress_.windows += windows;
   if (result.finite) ++progress_.updates;
+  if (samples && result.finite) renew();
   return true;
 }
 

@@ -146,6 +146,20 @@ TEST_P(PackedSelection, AccumulatesOverMicroBatches) {
   EXPECT_NEAR(a.grad_norm, b.grad_norm, 1e-4 * a.grad_norm);
 }
 
+// A backend of 2:4 patterns alone, as a GPU, has no packed products of kept topologies.
+TEST(FixedPlan, LeavesTopologiesAloneWithoutTheirProducts) {
+  TinyTrainer mst(with_execution("mst", "packed"));
+  const auto& seams = mst.trainer.builder().linear_seams();
+  const auto packs = [&](bool any_mask) {
+    double below = 0.0;
+    for (const PlanEntry& entry : fixed_plan(mst.config.recipe, seams, any_mask).layer)
+      below += entry.forward_below + entry.dgrad_below + entry.wgrad_below;
+    return below > 0.0;
+  };
+  EXPECT_TRUE(packs(true));
+  EXPECT_FALSE(packs(false));
+}
+
 // `auto` with a plan that has both matrices on selects and packs as `packed` does; off, it is dense.
 TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
   TinyTrainer packed(with_execution(GetParam(), "packed"));

@@ -45,6 +45,19 @@ void cure(FakeRun& run, const std::vector<float>& kept) {
   put(run, run.trainer.builder().parameters()[0].value, kept);
 }
 
+// Every step is sampled; a step that changed no weight says nothing about flips.
+TEST(DeviceFaults, ANonFiniteStepOfARecipeIsNoSample) {
+  FakeRun run({"recipe=fst", "recipe.execution=masked", "recipe.health.every=1", "train.steps=24"});
+  run.losses(3);
+  EXPECT_TRUE(run.trainer.sparsity().take_sample().has_value());
+  const std::vector<float> kept = poison(run);
+  EXPECT_FALSE(run.trainer.step().finite);
+  EXPECT_FALSE(run.trainer.sparsity().take_sample().has_value());
+  cure(run, kept);
+  EXPECT_TRUE(run.trainer.step().finite);
+  EXPECT_TRUE(run.trainer.sparsity().take_sample().has_value());
+}
+
 // Plain steps come first, then one that records, then replays.
 class AfterSteps : public testing::TestWithParam<int> {};
 INSTANTIATE_TEST_SUITE_P(DeviceFaults, AfterSteps, testing::Values(0, 1, 3));

@@ -17,9 +17,9 @@ void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queu
   product.b = args.b.bytes();
   product.d = args.c.bytes();
   product.addend = args.accumulate ? args.c.bytes() : nullptr;
-  const bool fits = args.packed.shape.side == PackedSide::kLeft && !args.trans_b && !args.trans_c &&
-                    args.n() % 8 == 0 && args.c.dtype() == DType::kF32 &&
-                    is_aligned({args.b, args.c});
+  const bool fits = args.packed.shape.side == PackedSide::kLeft && !args.trans_b && !args.bias &&
+                    !args.addend && !args.trans_c && args.n() % 8 == 0 &&
+                    args.c.dtype() == DType::kF32 && is_aligned({args.b, args.c});
   if (fits && run_sparse(SparseEpilogue::kWeightGradient, product, device, queue)) return;
   const View dense = unpacked_scratch(args.packed, device, queue);
   GemmArgs plain{.a = dense,

@@ -169,11 +169,8 @@ struct Way {
 };
 
 template <class AWay>
-constexpr SparseWay way(const char* name, bool splits_sums = false) {
-  return {.name = name,
-          .workspace = AWay::workspace,
-          .launch = AWay::launch,
-          .splits_sums = splits_sums};
+constexpr SparseWay way(const char* name) {
+  return {.name = name, .workspace = AWay::workspace, .launch = AWay::launch};
 }
 
 }  // namespace sparse

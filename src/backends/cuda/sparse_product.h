@@ -47,8 +47,6 @@ struct SparseWay {
   std::int64_t (*workspace)(const SparseProduct& product, SparseOrder order, int num_sms);
   bool (*launch)(const SparseProduct& product, SparseOrder order, int num_sms, std::byte* workspace,
                  cudaStream_t stream);
-  // Sums along K are cut where tiles end: another count of multiprocessors gives other bits.
-  bool splits_sums = false;
 };
 
 // All ways to compute an epilogue, the expected best first; empty without CUTLASS.

@@ -98,6 +98,10 @@ class Call {
       for (const bool along_n : {false, true})
         for (const int swizzle : kSwizzles)
           candidates.push_back({way, {.along_n = along_n, .swizzle = swizzle}});
+    std::int64_t most = kLeastWorkspace;  // taken once: what is outgrown is kept as well
+    for (const Choice& choice : candidates)
+      most = std::max(most, ways_[choice.way].workspace(product_, choice.order, device_.num_sms));
+    state(queue_).workspace.at_least(most, cuda_queue(queue_));
     Stopwatch stopwatch(stream_of(queue_));
     Race race([&](std::size_t candidate) {
       bool runs = launch(candidates[candidate]);

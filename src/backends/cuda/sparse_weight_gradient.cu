@@ -7,7 +7,7 @@ using namespace sparse;
 
 SparseWay sparse_weight_gradient() {
   return way<Way<SparseEpilogue::kWeightGradient, Shape<_128, _256, _64>, Shape<_2, _1, _1>,
-                 cutlass::gemm::StreamKScheduler>>("128x256 2x1 stream-K", /*splits_sums=*/true);
+                 cutlass::gemm::StreamKScheduler>>("128x256 2x1 stream-K");
 }
 
 }  // namespace twill::cuda
