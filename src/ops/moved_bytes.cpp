@@ -82,7 +82,8 @@ std::int64_t moved_bytes(const ActivationForwardArgs& args) { return bytes_of({a
 std::int64_t moved_bytes(const AdamwAllArgs& args) {
   std::int64_t sum = 0;
   for (const UpdateTensor& tensor : args.tensors)
-    sum += changed({tensor.weight, tensor.m, tensor.v}) + bytes_of({tensor.grad, tensor.operand, tensor.mask});
+    sum += changed({tensor.weight, tensor.m, tensor.v}) +
+           bytes_of({tensor.grad, tensor.operand, tensor.mask});
   return sum;
 }
 std::int64_t moved_bytes(const AdamwArgs& args) {
