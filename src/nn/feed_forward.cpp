@@ -84,8 +84,13 @@ void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View d
                                after_of_weight);
   }
   if (selection_.active(pass)) selection_.backward(pass, dbefore);
-  input_.weight_gradient(pass, x, selection_.for_wgrad(pass, dbefore, /*is_gradient=*/true));
-  input_.bias_gradient(pass, dbefore);
+  const ConstView of_weight = selection_.for_wgrad(pass, dbefore, /*is_gradient=*/true);
+  if (of_weight.bytes() == dbefore.bytes()) {
+    input_.wgrad(pass, x, dbefore);
+  } else {
+    input_.weight_gradient(pass, x, of_weight);
+    input_.bias_gradient(pass, dbefore);
+  }
   input_.dgrad(pass, dbefore, dx);
 }
 

@@ -163,8 +163,19 @@ void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View 
 }
 
 void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {
+  if (packs_sample(pass)) return packed_wgrad(pass, x, dy, /*with_bias=*/bias_ != nullptr);
   weight_gradient(pass, x, dy);
   bias_gradient(pass, dy);
+}
+
+MvueLaw Linear::law() const {
+  return seam_.wgrad == WgradSample::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw;
+}
+
+bool Linear::packs_sample(const Pass& pass) const {
+  return !seam_.kept && !leaves_out(pass, seam_.packed_activations.wgrad) &&
+         seam_.wgrad != WgradSample::kDense && seam_.packs_sample && packed_sample_ &&
+         !rounds(pass);
 }
 
 void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const {
@@ -177,14 +188,12 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
     return;
   }
   if (leaves_out(pass, seam_.packed_activations.wgrad)) return wgrad_of_activations(pass, x, dy);
+  if (packs_sample(pass)) return packed_wgrad(pass, x, dy, /*with_bias=*/false);
   if (seam_.wgrad != WgradSample::kDense) {
     const View sample = pass.rows(sampled_);
-    const MvueLaw law = seam_.wgrad == WgradSample::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw;
-    if (seam_.packs_sample && packed_sample_ && !rounds(pass))
-      return packed_wgrad(pass, x, dy, sample, law);
     mvue24(pass.context, {.x = dy,
                           .y = sample,
-                          .law = law,
+                          .law = law(),
                           .seed = pass.seed,
                           .step = pass.micro_step,
                           .step_at = pass.micro_step_at,
@@ -210,18 +219,19 @@ void Linear::wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) c
                 .accumulate = pass.accumulate});
 }
 
-void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView dy, View sample,
-                          MvueLaw law) const {
+void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView dy, bool with_bias) const {
   const PackedShape shape = sample_shape(pass.tokens());
   pack_sample(pass.context, {.x = dy,
-                             .sample = sample,
+                             .sample = pass.rows(sampled_),
                              .shape = shape,
                              .storage = packed_sample_,
-                             .law = law,
+                             .law = law(),
                              .seed = pass.seed,
                              .step = pass.micro_step,
                              .step_at = pass.micro_step_at,
-                             .stream = seam_.stream});
+                             .stream = seam_.stream,
+                             .sum = with_bias ? bias_->gradient : View(),
+                             .accumulate = pass.accumulate});
   packed_times(pass.context,
                {.packed = {.shape = shape, .storage = packed_sample_, .kept = shape.max_kept},
                 .b = x,

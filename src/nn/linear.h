@@ -56,8 +56,11 @@ class Linear {
   PackedMatrix packed_activations(const Pass& pass, ConstView a, double share,
                                   bool transpose) const;
   void wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
-  // dW (+)= sampleᵀ x without the sample's zeros.
-  void packed_wgrad(const Pass& pass, ConstView x, ConstView dy, View sample, MvueLaw law) const;
+  MvueLaw law() const;
+  // Whether weight_gradient() samples dy and packs the sample; then it can sum dy for the bias too.
+  bool packs_sample(const Pass& pass) const;
+  // dW (+)= sampleᵀ x without the sample's zeros; db too where asked.
+  void packed_wgrad(const Pass& pass, ConstView x, ConstView dy, bool with_bias) const;
   PackedShape sample_shape(std::int64_t tokens) const;
   // `x` itself, or its rounded copy in `scratch`.
   ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;

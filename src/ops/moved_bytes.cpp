@@ -224,7 +224,9 @@ std::int64_t moved_bytes(const KeptGradientArgs& args) {
 std::int64_t moved_bytes(const PackMatrixArgs& args) {
   return bytes_of({args.dense, args.mask, args.storage});
 }
-std::int64_t moved_bytes(const PackSampleArgs& args) { return bytes_of({args.x, args.storage}); }
+std::int64_t moved_bytes(const PackSampleArgs& args) {
+  return bytes_of({args.x, args.storage}) + result(args.sum, args.accumulate);
+}
 std::int64_t moved_bytes(const PackedTimesArgs& args) {
   return bytes_of({args.packed.storage, args.b, args.bias, args.addend}) +
          result(args.c, args.accumulate);

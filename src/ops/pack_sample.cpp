@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pack_sample.h"
 
+#include "ops/column_sum.h"
 #include "ops/validate.h"
 
 namespace twill {
@@ -24,11 +25,16 @@ void validate(const PackSampleArgs& args) {
           "[pack_sample] shape must have pattern k24 and side kLeft: see packed_sample_shape()");
   require_dtype("pack_sample", {"storage", args.storage}, DType::kU8);
   if (args.step_at) require_dtype("pack_sample", {"step_at", args.step_at}, DType::kI32);
+  if (args.sum) validate(ColumnSumArgs{.x = args.x, .sum = args.sum});
 }
 
 void pack_sample(const Context& context, const PackSampleArgs& args) {
   validate(args);
-  if (args.x.num_elements() == 0) return;
+  if (args.x.num_elements() == 0) {
+    if (args.sum)
+      column_sum(context, {.x = args.x, .sum = args.sum, .accumulate = args.accumulate});
+    return;
+  }
   const KernelTable& kernels = context.kernels();
   const std::int64_t bytes = packed_bytes(context, args.shape);
   require(
@@ -38,6 +44,7 @@ void pack_sample(const Context& context, const PackSampleArgs& args) {
   if (kernels.fuses_sample != nullptr && kernels.fuses_sample(args))
     return context.run("pack_sample", kernels.pack_sample, args);
   require(static_cast<bool>(args.sample), "[pack_sample] sample is missing");
+  if (args.sum) column_sum(context, {.x = args.x, .sum = args.sum, .accumulate = args.accumulate});
   mvue24(context, {.x = args.x,
                    .y = args.sample,
                    .law = args.law,

@@ -5,6 +5,8 @@
 //   storage  u8      P = sampleᵀ, (C, T), ops/packed_matrix.h: pattern k24, side kLeft
 //   sample   (T, C)  scratch of x's type, for backends that draw first and pack then; its contents
 //                    behind the call are nobody's business
+//   sum      (C)     optional: the column sums of x itself (ops/column_sum.h: a bias's gradient), which
+//                    cost little while x is read; added to when accumulate
 //
 // The same draws as mvue24, and what pack_matrix makes of its y; whether a kept zero is stored as an
 // entry, and where, is free. Where step_at is given, the step is the number that stands there when the
@@ -30,6 +32,8 @@ struct PackSampleArgs {
   std::uint32_t step = 0;
   ConstView step_at = {};  // (1) i32, optional; its bits are those of the step
   std::uint32_t stream = 0;
+  View sum = {};
+  bool accumulate = false;  // of the sum
 };
 
 // The packed sample of a (tokens, channels) gradient: two of four entries along tokens; the last group

@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// pack_sample on CUDA: a warp takes 64 tokens of 64 channels, an atom of packed_layout.h; a lane
-// sixteen tokens of eight channels, as mvue24.cu does. Values go from registers to memory: of four
-// token rows two remain, in the same columns. Positions are gathered in shared memory, 512 bytes of
-// an atom.
+// pack_sample on CUDA: a block takes 64 tokens of 64 channels, an atom of packed_layout.h; a thread
+// sixteen tokens, which share a philox call per channel, of four channels. Values go from registers to
+// memory: of four token rows two remain, in the same columns. Positions are gathered in shared memory,
+// 512 bytes of an atom.
 //
-// 2 B read and 1.125 B written per element (328 MB at 16384 x 6400, 77 us at 4.26 TB/s), under the
-// arithmetic of mvue24.cu.
+// 2 B read and 1.125 B written per element (328 MB at 16384 x 6400, 77 us at 4.26 TB/s). About 14
+// instructions per element (mvue24_pair.cuh), half of them at half rate: some 55 us of arithmetic under
+// it. A thread has 32 registers of rows and 80 in all, so that 24 warps of an SM cover their latencies.
 #include "ops/pack_sample.h"
 
 #include <cstdint>
@@ -13,18 +14,22 @@
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/mvue24_block.cuh"
 #include "backends/cuda/device/mvue24_draw.cuh"
+#include "backends/cuda/device/mvue24_pair.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/packed_operand.h"
+#include "backends/cuda/partial_sums.cuh"
 #include "backends/cuda/queue.h"
+#include "backends/cuda/scratch.h"
 #include "backends/cuda/sparsity_kernels.h"
 #include "base/rng.h"
 
 namespace twill::cuda {
 namespace {
 
-constexpr int kWarps = 4;
-constexpr int kBlocksPerSm = 4;  // 128 registers a thread, half of them rows
-using Row = Slice<__nv_bfloat16, true>;
+constexpr int kChannels = 4;  // of a thread: two words of bf16
+constexpr int kThreads = static_cast<int>(kAtom / kChannels * (kAtom / kMvueTokens));
+constexpr int kBlocksPerSm = 12;
+constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid
 
 // The code of ops/pack24.h for two kept entries of four, bit k of `set` for entry k. As text from
 // set 3 on: 0x4, -, 0x8, 0x9, -, -, 0xC, 0xD, -, 0xE.
@@ -34,88 +39,185 @@ __device__ __forceinline__ unsigned code_of(unsigned set) {
   return ((set & 8u) != 0 ? kHigh : kLow) >> (4 * (set & 7u)) & 0xfu;
 }
 
-// Word w of sixteen rows, two channels: rows 2 g and 2 g + 1 become what group g keeps.
-__device__ __forceinline__ void sample_word(unsigned (&rows)[kMvueTokens][Row::kWords], int w,
-                                            std::int64_t block, std::int64_t channel,
-                                            const MvueDraws& draws, unsigned (&codes)[2]) {
-  uint4 random[2];
-#pragma unroll
-  for (int c = 0; c < 2; ++c) {
-    random[c] = draws.words(block, channel + c, draws.tag);
-    codes[c] = 0;
+// Sixteen tokens of one channel, of any numbers; `values` of them may be written.
+__device__ __noinline__ unsigned sample_any(const __nv_bfloat16* x, __nv_bfloat16* values,
+                                            std::int64_t channels, int tokens, uint4 random) {
+  unsigned codes = 0;
+  for (int group = 0; group < 4; ++group) {
+    float group_x[4] = {}, y[4];
+    for (int k = 0; k < 4; ++k)
+      if (4 * group + k < tokens) group_x[k] = to_f32(x[(4 * group + k) * channels]);
+    const unsigned set = mvue_exact(group_x, mvue_uniform(word_of(random, group)), y);
+    codes |= code_of(set) << (4 * group);
+    if (4 * group >= tokens) continue;
+    __nv_bfloat16* pair = values + 2 * group * channels;
+    pair[0] = from_f32<__nv_bfloat16>((set & 1u) != 0 ? y[0] : (set & 2u) != 0 ? y[1] : y[2]);
+    pair[channels] = from_f32<__nv_bfloat16>((set & 8u) != 0   ? y[3]
+                                             : (set & 4u) != 0 ? y[2]
+                                                               : y[1]);
   }
+  return codes;
+}
+
+__device__ __forceinline__ void load8(const __nv_bfloat16* from, unsigned (&words)[2]) {
+  const uint2 bits = __ldg(reinterpret_cast<const uint2*>(from));
+  words[0] = bits.x, words[1] = bits.y;
+}
+
+// By name: of a plain store of two numbers the compiler makes two.
+__device__ __forceinline__ void store8(__nv_bfloat16* to, const unsigned (&words)[2]) {
+  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
+               "r"(words[0]), "r"(words[1])
+               : "memory");
+}
+
+// Where a thread's sixteen tokens of four channels lie.
+struct SamplePlace {
+  std::int64_t block;    // of sixteen tokens
+  std::int64_t channel;  // the first
+  int tokens;            // that exist, at most sixteen
+};
+
+// Word w of sixteen rows, two channels: rows 2 g and 2 g + 1 become what group g keeps. False where
+// the numbers want sample_any.
+__device__ __forceinline__ bool sample_word(unsigned (&rows)[kMvueTokens][2], int w,
+                                            const SamplePlace& at, const MvueDraws& draws,
+                                            unsigned (&codes)[2]) {
+  const uint4 random[2] = {draws.words(at.block, at.channel + 2 * w, draws.tag),
+                           draws.words(at.block, at.channel + 2 * w + 1, draws.tag)};
+  CountedPositions positions[2];
+  MvuePairChecks checks;
 #pragma unroll
   for (int group = 0; group < 4; ++group) {
-    float first[2], second[2];
+    const float uniform[2] = {mvue_uniform(word_of(random[0], group)),
+                              mvue_uniform(word_of(random[1], group))};
+    const uint2 kept = mvue_pair(rows[4 * group][w], rows[4 * group + 1][w], rows[4 * group + 2][w],
+                                 rows[4 * group + 3][w], group, uniform, positions, checks);
+    rows[2 * group][w] = kept.x;
+    rows[2 * group + 1][w] = kept.y;
+  }
+  codes[0] = positions[0].bits();
+  codes[1] = positions[1].bits();
+  return !checks.failed();
+}
+
+// The sums of a thread's channels over its sixteen tokens.
+__device__ __forceinline__ void add_rows(const unsigned (&rows)[kMvueTokens][2],
+                                         float (&sums)[kChannels]) {
 #pragma unroll
-    for (int c = 0; c < 2; ++c) {
-      float x[4], y[4];
+  for (int t = 0; t < kMvueTokens; ++t) {
 #pragma unroll
-      for (int k = 0; k < 4; ++k) x[k] = Row::channel(rows[4 * group + k][w], c);
-      const unsigned set = mvue_exact(x, mvue_uniform(word_of(random[c], group)), y);
-      first[c] = (set & 1u) != 0 ? y[0] : (set & 2u) != 0 ? y[1] : y[2];
-      second[c] = (set & 8u) != 0 ? y[3] : (set & 4u) != 0 ? y[2] : y[1];
-      codes[c] |= code_of(set) << (4 * group);
+    for (int c = 0; c < kChannels; ++c) {
+      const unsigned word = rows[t][c / 2];
+      sums[c] += __uint_as_float(c % 2 == 0 ? word << 16 : word & 0xffff'0000u);
     }
-    rows[2 * group][w] = Row::joined(first);
-    rows[2 * group + 1][w] = Row::joined(second);
   }
 }
 
-__global__ __launch_bounds__(32 * kWarps, kBlocksPerSm) void pack_sample_kernel(
+// kWhole: tokens come in sixteens. kSums: partials (atoms along tokens, channels) get column sums.
+template <bool kWhole, bool kSums>
+__global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
     const __nv_bfloat16* x, __nv_bfloat16* values, uint4* positions, MvueDraws draws,
-    const std::int32_t* step_at, PackedLayout layout) {
-  __shared__ uint4 atoms[kWarps][32];
-  const int warp = static_cast<int>(threadIdx.x) / 32, lane = static_cast<int>(threadIdx.x) % 32;
-  const std::int64_t atom = std::int64_t{blockIdx.x} * kWarps + warp;
-  if (atom >= layout.num_atoms()) return;
+    const std::int32_t* step_at, PackedLayout layout, float* partials) {
+  __shared__ float4 of_tokens[kAtom / kMvueTokens][kAtom / kChannels];
+  __shared__ uint4 atom[kAtomHalves / 8];
+  auto* words = reinterpret_cast<std::uint16_t*>(atom);
   if (step_at != nullptr) draws.step = static_cast<std::uint32_t>(*step_at);
-  const Division at = divide(atom, layout.atoms_down());
-  const int m_in = lane % 8 * Row::kChannels, k_in = lane / 8 * kMvueTokens;
-  const std::int64_t channel = at.rest * kAtom + m_in, token = at.quotient * kAtom + k_in;
-  const std::int64_t channels = layout.rows, tokens = layout.cols;
-  const bool is_inside = channel < channels;
-
-  unsigned rows[kMvueTokens][Row::kWords] = {};  // beyond the end zeros, which keep legal positions
+  const std::int64_t channels = layout.rows;
+  const int m_in = static_cast<int>(threadIdx.x) % 16 * kChannels;
+  const int k_in = static_cast<int>(threadIdx.x) / 16 * kMvueTokens;
+  const std::int64_t token = std::int64_t{blockIdx.y} * kAtom + k_in;
+  const SamplePlace at{
+      token / kMvueTokens, std::int64_t{blockIdx.x} * kAtom + m_in,
+      static_cast<int>(min(max(layout.cols - token, std::int64_t{0}), std::int64_t{kMvueTokens}))};
+  const bool is_inside = at.channel < channels && at.tokens > 0;
+  const __nv_bfloat16* from = x + token * channels + at.channel;
+  __nv_bfloat16* to = values + token / 2 * channels + at.channel;
+  unsigned rows[kMvueTokens][2] = {};  // beyond the end zeros, which keep legal positions
+  if (is_inside) {
 #pragma unroll
-  for (int t = 0; t < kMvueTokens; ++t)
-    if (is_inside && token + t < tokens) Row::read(x + (token + t) * channels + channel, rows[t]);
-  auto* words = reinterpret_cast<std::uint16_t*>(atoms[warp]);
-#pragma unroll
-  for (int w = 0; w < Row::kWords; ++w) {
-    unsigned codes[2];
-    sample_word(rows, w, token / kMvueTokens, channel + 2 * w, draws, codes);
-#pragma unroll
-    for (int c = 0; c < 2; ++c)
-      words[word_in_atom(m_in + 2 * w + c, k_in)] = static_cast<std::uint16_t>(codes[c]);
+    for (int t = 0; t < kMvueTokens; ++t)
+      if (kWhole || t < at.tokens) load8(from + t * channels, rows[t]);
   }
-  const std::int64_t value = token / 2;
+  if constexpr (kSums) {
+    float sums[kChannels] = {};
+    add_rows(rows, sums);
+    of_tokens[threadIdx.x / 16][threadIdx.x % 16] = make_float4(sums[0], sums[1], sums[2], sums[3]);
+  }
+  unsigned codes[kChannels];
+  bool is_usual = true;
 #pragma unroll
-  for (int s = 0; s < kMvueTokens / 2; ++s)
-    if (is_inside && value + s < layout.row_values())
-      Row::write(values + (value + s) * channels + channel, rows[s]);
-  __syncwarp();
-  positions[atom * 32 + lane] = atoms[warp][lane];
+  for (int w = 0; w < 2; ++w) {
+    unsigned pair[2];
+    is_usual = sample_word(rows, w, at, draws, pair) && is_usual;
+    codes[2 * w] = pair[0];
+    codes[2 * w + 1] = pair[1];
+  }
+  if (is_inside) {
+    const int kept = (at.tokens + 3) / 4 * 2;
+#pragma unroll
+    for (int s = 0; s < kMvueTokens / 2; ++s)
+      if (kWhole || s < kept) store8(to + s * channels, rows[s]);
+    if (!is_usual) {
+      for (int c = 0; c < kChannels; ++c) {
+        codes[c] = sample_any(from + c, to + c, channels, at.tokens,
+                              draws.words(at.block, at.channel + c, draws.tag));
+      }
+    }
+  }
+#pragma unroll
+  for (int c = 0; c < kChannels; ++c)
+    words[word_in_atom(m_in + c, k_in)] = static_cast<std::uint16_t>(codes[c]);
+  __syncthreads();
+  const std::int64_t index = blockIdx.x + std::int64_t{blockIdx.y} * gridDim.x;
+  if (threadIdx.x < kAtomHalves / 8)
+    positions[index * (kAtomHalves / 8) + threadIdx.x] = atom[threadIdx.x];
+  if constexpr (kSums) {
+    const auto* of_channel = reinterpret_cast<const float*>(of_tokens) + threadIdx.x;
+    const std::int64_t channel = std::int64_t{blockIdx.x} * kAtom + threadIdx.x;
+    static_assert(kThreads == kAtom);
+    if (channel < channels)
+      partials[blockIdx.y * channels + channel] =
+          ((of_channel[0] + of_channel[kAtom]) + of_channel[2 * kAtom]) + of_channel[3 * kAtom];
+  }
+}
+
+template <bool kSums>
+void launch_sample(const PackSampleArgs& args, const PackedLayout& layout, float* partials,
+                   Queue& queue) {
+  const MvueDraws draws{.seed = args.seed,
+                        .step = args.step,
+                        .tag = static_cast<std::uint32_t>(Purpose::kMvue) | args.stream << 8,
+                        .second_tag = 0};
+  const dim3 atoms(static_cast<unsigned>(layout.atoms_down()),
+                   static_cast<unsigned>(layout.atoms_across()));
+  const auto kernel = layout.cols % kMvueTokens == 0 ? pack_sample_kernel<true, kSums>
+                                                     : pack_sample_kernel<false, kSums>;
+  kernel<<<atoms, kThreads, 0, stream_of(queue)>>>(
+      pointer<__nv_bfloat16>(args.x), pointer<__nv_bfloat16>(args.storage),
+      reinterpret_cast<uint4*>(args.storage.bytes() + layout.positions_begin()), draws,
+      pointer<std::int32_t>(args.step_at), layout, partials);
+  TWILL_CUDA_CHECK_LAUNCH();
 }
 
 }  // namespace
 
 bool fuses_sample(const PackSampleArgs& args) {
-  return args.law == MvueLaw::kExact && args.x.dtype() == DType::kBf16 && is_aligned({args.x});
+  return args.law == MvueLaw::kExact && args.x.dtype() == DType::kBf16 && is_aligned({args.x}) &&
+         layout_of(args.shape).atoms_across() <= kMostBlocksDown;
 }
 
-void pack_sample(const PackSampleArgs& args, const Device&, Queue& queue) {
+void pack_sample(const PackSampleArgs& args, const Device& device, Queue& queue) {
   const PackedLayout layout = layout_of(args.shape);
-  const MvueDraws draws{.seed = args.seed,
-                        .step = args.step,
-                        .tag = static_cast<std::uint32_t>(Purpose::kMvue) | args.stream << 8,
-                        .second_tag = 0};
-  pack_sample_kernel<<<static_cast<unsigned>(ceil_div(layout.num_atoms(), kWarps)), 32 * kWarps, 0,
-                       stream_of(queue)>>>(
-      pointer<__nv_bfloat16>(args.x), pointer<__nv_bfloat16>(args.storage),
-      reinterpret_cast<uint4*>(args.storage.bytes() + layout.positions_begin()), draws,
-      pointer<std::int32_t>(args.step_at), layout);
-  TWILL_CUDA_CHECK_LAUNCH();
+  if (!args.sum) return launch_sample<false>(args, layout, nullptr, queue);
+  const std::int64_t count = layout.atoms_across();
+  auto* partials = reinterpret_cast<float*>(
+      reduction_scratch(queue, count * layout.rows * std::int64_t{sizeof(float)}));
+  launch_sample<true>(args, layout, partials, queue);
+  add_partials(
+      partials, count, layout.rows,
+      {.to = {pointer<float>(args.sum)}, .columns = layout.rows, .accumulate = args.accumulate},
+      device, queue);
 }
 
 }  // namespace twill::cuda

@@ -26,6 +26,13 @@ __device__ __forceinline__ float at_most(float x, float high) {
   return y;
 }
 
+// The larger likewise.
+__device__ __forceinline__ float at_least(float x, float low) {
+  float y;
+  asm("max.NaN.f32 %0, %1, %2;" : "=f"(y) : "f"(x), "f"(low));
+  return y;
+}
+
 // power(a) = e^(a / kUnit). Constants of an argument take the unit in: bf16 pays no product for it.
 template <class T>
 struct Exponential;
@@ -83,14 +90,39 @@ struct GeluTanh {
   static constexpr double kB = 0.044715 * kA;
 
   static __device__ __forceinline__ ValueAndSlope both(float x) {
-    constexpr double kUnit = Exponential<T>::kUnit;
     const float t = at_most(fabsf(x), 11.0f), square = t * t;
-    const float minus_a =
-        t * fmaf(square, static_cast<float>(-kB * kUnit), static_cast<float>(-kA * kUnit));
+    const float minus_a = t * fmaf(square, static_cast<float>(-kB), static_cast<float>(-kA));
     const float da = fmaf(square, static_cast<float>(3.0 * kB), static_cast<float>(kA));
     return sigmoid_product<T>(x, t, minus_a, t * da);
   }
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
+};
+
+// For epilogues of matrix products, where each instruction counts, without signs apart: e = e^-2z runs
+// up to Inf, where 1 / (1 + e) is zero (results under 1e-37).
+template <>
+struct GeluTanh<__nv_bfloat16> {
+  using Exp = Exponential<__nv_bfloat16>;
+  static constexpr double kA = GeluTanh<float>::kA, kB = GeluTanh<float>::kB;
+  static constexpr float kFar = 11.0f;
+
+  static __device__ __forceinline__ ValueAndSlope both(float x) {
+    const float low = at_least(x, -kFar), t = at_most(low, kFar), square = t * t;
+    const float e = decay(t, square), upper = Exp::reciprocal(1.0f + e);
+    const float lower = fminf(e * upper, 1.0f);  // 1 - upper; the minimum drops Inf · 0
+    const float da = fmaf(square, static_cast<float>(3.0 * kB), static_cast<float>(kA));
+    return {low * upper, fmaf(t * da, upper * lower, upper)};
+  }
+  static __device__ __forceinline__ float value(float x) {
+    const float low = at_least(x, -kFar);  // -Inf would meet a zero
+    return low * Exp::reciprocal(1.0f + decay(low, low * low));
+  }
+
+ private:
+  static __device__ __forceinline__ float decay(float x, float square) {
+    return Exp::power(x * fmaf(square, static_cast<float>(-kB * Exp::kUnit),
+                               static_cast<float>(-kA * Exp::kUnit)));
+  }
 };
 
 // x Φ(x). With t = |x|, Φ(-t) = r(t) e^(-t²/2) where r is smooth, so that
