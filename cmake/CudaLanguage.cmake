@@ -23,13 +23,13 @@ else()
                  "times slower than cuDNN's on a Hopper GPU; `./twill deps` fetches the headers")
 endif()
 
-# CUTLASS is headers: the products of 2:4 matrices on Hopper.
+# CUTLASS is headers: the quicker products of 2:4 matrices on Hopper.
 find_path(TWILL_CUTLASS_INCLUDE_DIR cutlass/cutlass.h
           PATHS ${CUDAToolkit_INCLUDE_DIRS} ${PROJECT_SOURCE_DIR}/build/deps/cutlass/include)
 if(TWILL_CUTLASS_INCLUDE_DIR)
   set(TWILL_HAS_CUTLASS ON)
 else()
   set(TWILL_HAS_CUTLASS OFF)
-  message(STATUS "cutlass/cutlass.h not found: sparse recipes gain nothing on a GPU; "
+  message(STATUS "cutlass/cutlass.h not found: 2:4 products on Hopper run as on older GPUs, slower; "
                  "`./twill deps cutlass` fetches the headers")
 endif()

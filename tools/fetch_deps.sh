@@ -8,7 +8,7 @@
 #   tools/fetch_deps.sh [NAME …]
 #
 #   cudnn-frontend  headers: attention by cuDNN (the default)
-#   cutlass         headers: products of 2:4 matrices on Hopper (the default)
+#   cutlass         headers: the quicker products of 2:4 matrices on Hopper (the default)
 #   cusparselt      headers and library: nothing uses them yet
 #
 # What is there already is left alone. The last line on standard error says what went wrong.

@@ -16,8 +16,8 @@
 // faces those is read too.
 //
 // A backend packs what its products can take; packed_bytes is 0 for anything else. reference and cpu:
-// all of f32. cuda: bf16 values by a 2:4 pattern on Hopper, rows in multiples of 8, of side kRight also
-// columns in multiples of 16; `side` says which product reads the matrix, and so how it lies.
+// all of f32. cuda: bf16 values by a 2:4 pattern on Ampere and later, rows in multiples of 8, of side kRight
+// also columns in multiples of 16; `side` says which product reads the matrix, and so how it lies.
 //
 // `same_mask`: the storage was packed before, with the same shape, orientation and kept entries; only
 // values have changed, and the mask may stay unread. Packing copies, and rounds to nearest even from f32

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// How a 2:4 matrix lies in memory for Hopper's sparse tensor cores (docs/packed_layout.md draws it):
+// How a 2:4 matrix lies in memory for sparse tensor cores (docs/packed_layout.md draws it):
 // values first, from the next multiple of 128 bytes on the positions they stand at. Plain functions of
 // the canonical form of ops/pack24.h, so that a test can hold them against it without a GPU.
 //

@@ -15,7 +15,7 @@ inline PackedLayout layout_of(const PackedShape& shape) {
           .cols = shape.cols};
 }
 
-// Whether the device multiplies this layout: Hopper, and CUTLASS was there when we were built.
+// Whether the device multiplies this layout: Ampere and later.
 bool has_sparse_products(const Device& device);
 
 }  // namespace twill::cuda

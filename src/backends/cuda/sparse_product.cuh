@@ -170,7 +170,11 @@ struct Way {
 
 template <class AWay>
 constexpr SparseWay way(const char* name) {
-  return {.name = name, .workspace = AWay::workspace, .launch = AWay::launch};
+  return {.name = name,
+          .workspace = AWay::workspace,
+          .launch = AWay::launch,
+          .oldest_generation = 90,
+          .latest_generation = 90};
 }
 
 }  // namespace sparse

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// 2:4 products on Hopper's sparse tensor cores, one way to compute each beside another; who of them
-// runs, sparse_products.h decides. The packed operand is always A (M x K), tokens are never
+// 2:4 products on sparse tensor cores, one way to compute each beside another; who of them runs,
+// sparse_products.h decides. The packed operand is always A (M x K), tokens are never
 // transposed:
 //
 //   kSum, kGelu, kGeluGradient   D (M, N) with M inside: c (tokens, outputs) = x Pᵀ, N = tokens
@@ -13,6 +13,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <span>
 
 namespace twill::cuda {
@@ -42,14 +43,21 @@ struct SparseOrder {
 };
 
 struct SparseWay {
-  const char* name;  // tile and cluster
+  const char* name;  // tile and cluster; another for each way of an epilogue
   // Bytes of workspace for this product in this order; -1: it does not compute it.
   std::int64_t (*workspace)(const SparseProduct& product, SparseOrder order, int num_sms);
   bool (*launch)(const SparseProduct& product, SparseOrder order, int num_sms, std::byte* workspace,
                  cudaStream_t stream);
+  // Device::generation of the GPUs that run it.
+  int oldest_generation = 0;
+  int latest_generation = std::numeric_limits<int>::max();
+
+  bool runs_on(int generation) const {
+    return generation >= oldest_generation && generation <= latest_generation;
+  }
 };
 
-// All ways to compute an epilogue, the expected best first; empty without CUTLASS.
+// All ways to compute an epilogue, on one GPU or another, the expected best first.
 std::span<const SparseWay> sparse_ways(SparseEpilogue epilogue);
 
 }  // namespace twill::cuda

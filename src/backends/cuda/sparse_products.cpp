@@ -50,8 +50,11 @@ Algorithm to_algorithm(std::span<const SparseWay> ways, const Choice& choice) {
           static_cast<std::uint64_t>(choice.order.swizzle)};
 }
 
-std::optional<Choice> from_algorithm(std::span<const SparseWay> ways, const Algorithm& algorithm) {
-  for (std::size_t i = 0; i < ways.size(); ++i)
+// Of the ways that can compute a product.
+std::optional<Choice> from_algorithm(std::span<const SparseWay> ways,
+                                     std::span<const std::size_t> possible,
+                                     const Algorithm& algorithm) {
+  for (const std::size_t i : possible)
     if (mark_of(ways[i]) == algorithm[0] &&
         std::ranges::count(kSwizzles, static_cast<int>(algorithm[2])) > 0)
       return Choice{i, {.along_n = algorithm[1] == 2, .swizzle = static_cast<int>(algorithm[2])}};
@@ -74,15 +77,24 @@ class Call {
  public:
   Call(SparseEpilogue epilogue, const SparseProduct& product, const Device& device, Queue& queue)
       : ways_(sparse_ways(epilogue)), product_(product), device_(device), queue_(queue) {
+    // What is made for this generation leaves older ways behind: they need not be timed.
+    int latest = 0;
     for (std::size_t i = 0; i < ways_.size(); ++i) {
-      if (ways_[i].workspace(product, {}, device.num_sms) >= 0) possible_.push_back(i);
+      if (!ways_[i].runs_on(device.generation) ||
+          ways_[i].workspace(product, {}, device.num_sms) < 0)
+        continue;
+      possible_.push_back(i);
+      latest = std::max(latest, ways_[i].oldest_generation);
     }
+    std::erase_if(possible_, [&](std::size_t i) { return ways_[i].oldest_generation < latest; });
   }
 
-  std::span<const SparseWay> ways() const { return ways_; }
   bool is_possible() const { return !possible_.empty(); }
-  bool takes(const Choice& choice) const { return std::ranges::count(possible_, choice.way) > 0; }
   Choice first() const { return {.way = possible_.front()}; }
+  std::optional<Choice> choice_of(const Algorithm& algorithm) const {
+    return from_algorithm(ways_, possible_, algorithm);
+  }
+  Algorithm algorithm_of(const Choice& choice) const { return to_algorithm(ways_, choice); }
 
   bool launch(const Choice& choice) const {
     const SparseWay& way = ways_[choice.way];
@@ -135,8 +147,7 @@ bool may_time(const SparseProduct& product, Queue& queue) {
 // What the run or the machine's file knows of it, in `plan.chosen` afterwards.
 bool settle_known(const Call& call, const ProductKey& key, bool has_two_steps, ProductPlan& plan) {
   while (const Algorithm* known = plan.known(key)) {
-    const std::optional<Choice> choice = from_algorithm(call.ways(), *known);
-    if ((choice && call.takes(*choice)) || (has_two_steps && *known == kInTwoSteps)) {
+    if (call.choice_of(*known) || (has_two_steps && *known == kInTwoSteps)) {
       plan.choose_for_run(key, *known);
       return true;
     }
@@ -154,7 +165,7 @@ bool run(SparseEpilogue epilogue, const SparseProduct& product, const Device& de
   if (plan.chosen(key) == nullptr && !settle_known(call, key, in_two_steps != nullptr, plan)) {
     if (!may_time(product, queue)) return call.launch(call.first());
     const Choice best = call.quickest();
-    Algorithm winner = to_algorithm(call.ways(), best);
+    Algorithm winner = call.algorithm_of(best);
     if (in_two_steps != nullptr) {
       (*in_two_steps)();  // searches for its own product
       if (is_quicker(
@@ -165,13 +176,14 @@ bool run(SparseEpilogue epilogue, const SparseProduct& product, const Device& de
   }
   const Algorithm& chosen = **plan.chosen(key);
   if (chosen == kInTwoSteps) return false;
-  return call.launch(from_algorithm(call.ways(), chosen).value_or(call.first()));
+  return call.launch(call.choice_of(chosen).value_or(call.first()));
 }
 
 }  // namespace
 
 bool has_sparse_products(const Device& device) {
-  return device.generation == 90 && !sparse_ways(SparseEpilogue::kSum).empty();
+  return std::ranges::any_of(sparse_ways(SparseEpilogue::kSum),
+                             [&](const SparseWay& way) { return way.runs_on(device.generation); });
 }
 
 SparseProduct sparse_product(const PackedMatrix& packed) {

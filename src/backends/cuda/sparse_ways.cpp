@@ -1,13 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 // The ways of sparse_product.h by epilogue, the expected best first. Times on an H200, d 768 to 4096:
 // tiles of 128 x 256 win where a side is 1600, 256 x 192 elsewhere by up to 13 %; along tokens stream-K,
-// which cuts the work evenly among multiprocessors, wins by 3 to 16 %.
+// which cuts the work evenly among multiprocessors, wins by 3 to 16 %. mma.sp is there for every GPU
+// from Ampere on.
 #include <array>
 
 #include "backends/cuda/sparse_product.h"
 
 namespace twill::cuda {
 
+SparseWay sparse_sum_sm80();
+SparseWay sparse_gelu_sm80();
+SparseWay sparse_gelu_gradient_sm80();
+SparseWay sparse_weight_gradient_sm80();
 #ifdef TWILL_HAS_CUTLASS
 // One file each: a kernel takes a minute to compile.
 SparseWay sparse_sum_128x256();
@@ -15,12 +20,20 @@ SparseWay sparse_sum_256x192();
 SparseWay sparse_gelu();
 SparseWay sparse_gelu_gradient();
 SparseWay sparse_weight_gradient();
+#endif
 
 std::span<const SparseWay> sparse_ways(SparseEpilogue epilogue) {
-  static const std::array kSum{sparse_sum_128x256(), sparse_sum_256x192()};
-  static const std::array kGelu{sparse_gelu()};
-  static const std::array kGeluGradient{sparse_gelu_gradient()};
-  static const std::array kWeightGradient{sparse_weight_gradient()};
+#ifdef TWILL_HAS_CUTLASS
+  static const std::array kSum{sparse_sum_128x256(), sparse_sum_256x192(), sparse_sum_sm80()};
+  static const std::array kGelu{sparse_gelu(), sparse_gelu_sm80()};
+  static const std::array kGeluGradient{sparse_gelu_gradient(), sparse_gelu_gradient_sm80()};
+  static const std::array kWeightGradient{sparse_weight_gradient(), sparse_weight_gradient_sm80()};
+#else
+  static const std::array kSum{sparse_sum_sm80()};
+  static const std::array kGelu{sparse_gelu_sm80()};
+  static const std::array kGeluGradient{sparse_gelu_gradient_sm80()};
+  static const std::array kWeightGradient{sparse_weight_gradient_sm80()};
+#endif
   switch (epilogue) {
     case SparseEpilogue::kSum:
       return kSum;
@@ -33,8 +46,5 @@ std::span<const SparseWay> sparse_ways(SparseEpilogue epilogue) {
   }
   return {};
 }
-#else
-std::span<const SparseWay> sparse_ways(SparseEpilogue) { return {}; }
-#endif
 
 }  // namespace twill::cuda
