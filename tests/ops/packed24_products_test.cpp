@@ -341,6 +341,20 @@ TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOnALargerProduct) {
   EXPECT_TRUE(check_left(GetParam(), packed, problem, picked)) << "accumulating";
 }
 
+// Few sums, each of many terms: who computes them may cut K into parts.
+TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOverManyTokens) {
+  Random random;
+  const std::int64_t channels = 136, tokens = 8203, n = 72;
+  Storage24 packed(GetParam(), shape24(channels, tokens, PackedSide::kLeft));
+  pack_random(random, packed, true);
+  std::vector<std::int64_t> picked;
+  for (std::int64_t channel = 0; channel < channels; channel += 5) picked.push_back(channel);
+  LeftProblem problem{.n = n, .b = random.normal(tokens * n)};
+  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked));
+  problem.c = random.normal(channels * n);
+  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked)) << "accumulating";
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, Packed24Products, testing::ValuesIn(setups_that_pack_bf16()),
                          setup_name);
 

@@ -263,6 +263,14 @@ TEST_P(Packed24, SamplingTwiceGivesTheSameBytes) {
   EXPECT_NE(one.bytes(), other.bytes());
 }
 
+TEST(Packed24Devices, AmpereAndWhatFollowsPacks) {
+  if (cuda_table() == nullptr) GTEST_SKIP() << "no cuda backend in this build";
+  for (const int generation : {0, 70, 75, 80, 86, 89, 90, 100, 120})
+    EXPECT_EQ(cuda_table()->packed_bytes(shape24(64, 64), {.generation = generation}) > 0,
+              generation >= 80)
+        << generation;
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, Packed24, testing::ValuesIn(setups_that_pack_bf16()), setup_name);
 
 }  // namespace

@@ -2,6 +2,7 @@
 // What runs an op in a test: a table, a number of threads, an element type and a misalignment.
 #pragma once
 
+#include <map>
 #include <memory>
 #include <ostream>
 #include <string>
@@ -26,8 +27,10 @@ struct Setup {
   // Kernels of a device share one queue, so that buffers see what ops have done.
   std::shared_ptr<const Context> context() const {
     if (table->copy_in == nullptr) return std::make_shared<const Context>(*table, threads);
-    static const auto shared = std::make_shared<const Context>(*table, threads);
-    return shared;
+    static std::map<const KernelTable*, std::shared_ptr<const Context>> shared;
+    std::shared_ptr<const Context>& context = shared[table];
+    if (context == nullptr) context = std::make_shared<const Context>(*table, threads);
+    return context;
   }
 
   // An operand of the type under test, of its wide type, or of a type of its own.
