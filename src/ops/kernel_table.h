@@ -46,6 +46,7 @@ struct MomentChangeArgs;
 struct Mvue24Args;
 struct NormAllArgs;
 struct Pack24Args;
+struct PackBothArgs;
 struct PackMatrixArgs;
 struct PackSampleArgs;
 struct PackedShape;
@@ -219,6 +220,9 @@ struct KernelTable {
   Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
   Kernel<TimesPackedArgs> times_packed = nullptr;
   Kernel<PackedTimesArgs> packed_times = nullptr;
+  // A matrix and its transposed from one reading, for the calls that packs_both takes.
+  bool (*packs_both)(const PackBothArgs&) = nullptr;
+  Kernel<PackBothArgs> pack_both = nullptr;
   // Sampling and packing at once, for the calls that fuses_sample takes.
   bool (*fuses_sample)(const PackSampleArgs&) = nullptr;
   Kernel<PackSampleArgs> pack_sample = nullptr;

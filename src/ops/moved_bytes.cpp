@@ -23,6 +23,7 @@
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/pack_both.h"
 #include "ops/pack_sample.h"
 #include "ops/packed_matrix.h"
 #include "ops/packed_times.h"
@@ -54,6 +55,9 @@ std::int64_t changed(std::initializer_list<ConstView> views) { return 2 * bytes_
 
 // A result that is written, or added to what it held.
 std::int64_t result(ConstView view, bool adds) { return (adds ? 2 : 1) * bytes_of({view}); }
+
+// A mask that may stay unread, because the storage has its positions.
+ConstView unless_known(ConstView mask, bool is_known) { return is_known ? ConstView() : mask; }
 
 std::int64_t row_bytes(ConstView table) {
   return table ? table.cols() * size_of(table.dtype()) : 0;
@@ -221,8 +225,12 @@ std::int64_t moved_bytes(const KeptGradientArgs& args) {
   return bytes_of({args.dy, args.x, args.kept.row_begin, args.kept.column}) +
          result(args.values, args.accumulate);
 }
+std::int64_t moved_bytes(const PackBothArgs& args) {
+  return bytes_of(
+      {args.dense, unless_known(args.mask, args.same_mask), args.storage, args.storage_transposed});
+}
 std::int64_t moved_bytes(const PackMatrixArgs& args) {
-  return bytes_of({args.dense, args.mask, args.storage});
+  return bytes_of({args.dense, unless_known(args.mask, args.same_mask), args.storage});
 }
 std::int64_t moved_bytes(const PackSampleArgs& args) {
   return bytes_of({args.x, args.storage}) + result(args.sum, args.accumulate);

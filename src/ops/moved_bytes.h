@@ -8,6 +8,7 @@
 //   embedding         rows of the token table, each at most once; T rows of the position table
 //   cached_attention  the rows of the cache that are written, and those that are read
 //   rotary            the heads that turn
+//   pack_matrix, pack_both: no mask where it is the same as before; the storage has it
 //   topology_update, regrow_moments: all of every tensor; what changes depends on values
 //
 // FLOPs: a product 2 M N K, one that leaves zeros out 2 M per kept entry; attention 4 D per visible
@@ -70,6 +71,7 @@ std::int64_t moved_bytes(const VenomSelectArgs& args);
 std::int64_t moved_bytes(const FindKeptArgs& args);
 std::int64_t moved_bytes(const GatherKeptArgs& args);
 std::int64_t moved_bytes(const KeptGradientArgs& args);
+std::int64_t moved_bytes(const PackBothArgs& args);
 std::int64_t moved_bytes(const PackMatrixArgs& args);
 std::int64_t moved_bytes(const PackSampleArgs& args);
 std::int64_t moved_bytes(const PackedTimesArgs& args);

@@ -13,16 +13,6 @@ void require_shape_of_pattern(const char* op, const PackedShape& shape) {
           shape.rows, shape.cols);
 }
 
-void require_storage(const char* op, const Context& context, ConstView storage,
-                     const PackedShape& shape) {
-  const std::int64_t bytes = packed_bytes(context, shape);
-  require(bytes > 0 || shape.rows * shape.cols == 0,
-          "[{}] the {} backend does not pack a matrix of {} x {} like this", op,
-          context.kernels().name, shape.rows, shape.cols);
-  require(storage.num_bytes() >= bytes, "[{}] storage must have {} bytes, got {}", op, bytes,
-          storage.num_bytes());
-}
-
 }  // namespace
 
 bool packs_matrices(const Context& context, DType type) {
@@ -69,7 +59,7 @@ void validate(const UnpackMatrixArgs& args) {
 void pack_matrix(const Context& context, const PackMatrixArgs& args) {
   validate(args);
   require_stored("pack_matrix", context.kernels(), args.dense);
-  require_storage("pack_matrix", context, args.storage, args.shape);
+  require_packed_storage("pack_matrix", context, args.storage, args.shape);
   context.run("pack_matrix", context.kernels().pack_matrix, args);
 }
 
@@ -77,6 +67,16 @@ void unpack_matrix(const Context& context, const UnpackMatrixArgs& args) {
   validate(args);
   require_stored("unpack_matrix", context.kernels(), args.dense);
   context.run("unpack_matrix", context.kernels().unpack_matrix, args);
+}
+
+void require_packed_storage(const char* op, const Context& context, ConstView storage,
+                            const PackedShape& shape) {
+  const std::int64_t bytes = packed_bytes(context, shape);
+  require(bytes > 0 || shape.rows * shape.cols == 0,
+          "[{}] the {} backend does not pack a matrix of {} x {} like this", op,
+          context.kernels().name, shape.rows, shape.cols);
+  require(storage.num_bytes() >= bytes, "[{}] storage must have {} bytes, got {}", op, bytes,
+          storage.num_bytes());
 }
 
 void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,

@@ -82,6 +82,9 @@ void validate(const UnpackMatrixArgs& args);
 void pack_matrix(const Context& context, const PackMatrixArgs& args);
 void unpack_matrix(const Context& context, const UnpackMatrixArgs& args);
 
+// For ops that pack: the backend packs the shape, and the storage has room for it.
+void require_packed_storage(const char* op, const Context& context, ConstView storage,
+                            const PackedShape& shape);
 // For products: an operand that is there and has the shape and the type that the product asks for
 // (f64, on the reference, goes with every type).
 void require_packed(const char* op, const PackedMatrix& packed, std::int64_t rows,

@@ -56,6 +56,7 @@ testing::AssertionResult check_unpack24(const Setup& setup);
 testing::AssertionResult check_copy_kept(const Setup& setup);
 testing::AssertionResult check_find_kept(const Setup& setup);
 testing::AssertionResult check_kept_gradient(const Setup& setup);
+testing::AssertionResult check_pack_both(const Setup& setup);
 testing::AssertionResult check_pack_matrix(const Setup& setup);
 testing::AssertionResult check_packed_times(const Setup& setup);
 testing::AssertionResult check_times_packed(const Setup& setup);
@@ -91,6 +92,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_moment_change,
     check_mvue24,
     check_pack24,
+    check_pack_both,
     check_pack_matrix,
     check_packed_times,
     check_regrow_moments,

@@ -26,6 +26,7 @@
 #include "ops/moment_change.h"
 #include "ops/mvue24.h"
 #include "ops/pack24.h"
+#include "ops/pack_both.h"
 #include "ops/packed_matrix.h"
 #include "ops/packed_times.h"
 #include "ops/rms_norm.h"
@@ -283,6 +284,18 @@ TEST(MovedBytes, PackedProducts) {
   EXPECT_EQ(moved_bytes(pack), 140 + 192);
   pack.mask = u8({5, 7});
   EXPECT_EQ(moved_bytes(pack), 140 + 35 + 192);
+  PackBothArgs both{.dense = f32({5, 7}),
+                    .shape = packed.shape,
+                    .storage = u8({192}),
+                    .shape_transposed = {.rows = 7, .cols = 5},
+                    .storage_transposed = u8({128})};
+  EXPECT_EQ(moved_bytes(both), 140 + 192 + 128) << "the matrix is read once";
+  both.mask = u8({5, 7});
+  EXPECT_EQ(moved_bytes(both), 140 + 35 + 192 + 128);
+  both.same_mask = pack.same_mask = true;
+  EXPECT_EQ(moved_bytes(both), 140 + 192 + 128) << "the mask may stay unread";
+  EXPECT_EQ(moved_bytes(pack), 140 + 192);
+  pack.same_mask = false;
   EXPECT_EQ(moved_bytes(UnpackMatrixArgs{.packed = packed, .dense = f32({5, 7})}), 192 + 140);
   TimesPackedArgs left{.x = f32({3, 7}), .packed = packed, .c = f32({3, 5})};
   EXPECT_EQ(moved_bytes(left), 84 + 192 + 60);

@@ -6,6 +6,7 @@
 
 #include "base/bf16.h"
 #include "ops/mutation.h"
+#include "ops/pack_both.h"
 #include "ops/packed_matrix.h"
 #include "ops/packed_times.h"
 #include "ops/times_packed.h"
@@ -24,6 +25,20 @@ void pack_what_is_not_kept(const PackMatrixArgs& args, const Device& d, Queue& q
   PackMatrixArgs broken = args;
   broken.mask = view_of(mask.data(), args.mask.shape());
   reference_table().pack_matrix(broken, d, q);
+}
+
+// A backend that packs both sides itself: by the reference's kernel, and wrong.
+template <auto kChange>
+void pack_both_changed(const PackBothArgs& args, const Device& d, Queue& q) {
+  for (const bool transpose : {false, true}) {
+    PackMatrixArgs side = args.side(transpose);
+    if (kChange(side)) reference_table().pack_matrix(side, d, q);
+  }
+}
+template <auto kChange>
+void fuse_both(KernelTable& table) {
+  table.packs_both = [](const PackBothArgs&) { return true; };
+  table.pack_both = pack_both_changed<kChange>;
 }
 
 template <class Change>
@@ -88,6 +103,20 @@ void packed_times_turns_no_c(const PackedTimesArgs& args, const Device& d, Queue
 }
 
 const Mutation kPacked[] = {
+    {"PackBothForgetsMask", check_pack_both, fuse_both<[](PackMatrixArgs& side) {
+       side.mask = {};
+       return true;
+     }>},
+    {"PackBothForgetsOneSide", check_pack_both,
+     fuse_both<[](PackMatrixArgs& side) { return !side.transpose; }>},
+    {"PackBothKeepsOldValues", check_pack_both,
+     fuse_both<[](PackMatrixArgs& side) { return !side.same_mask; }>},
+    {"PackBothTurnsNoSide", check_pack_both, fuse_both<[](PackMatrixArgs& side) {
+       side.transpose = false;
+       return true;
+     }>},
+    {"PackBothByOneSideTurnsNone", check_pack_both,
+     change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.transpose = false; }>},
     {"PackForgetsMask", check_pack_matrix,
      change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.mask = {}; }>},
     {"PackForgetsTranspose", check_pack_matrix,
