@@ -97,6 +97,8 @@ const KernelTable* cuda_table() {
       .unpack_matrix = cuda::unpack_matrix,
       .times_packed = cuda::times_packed,
       .packed_times = cuda::packed_times,
+      .packs_both = cuda::packs_both,
+      .pack_both = cuda::pack_both,
       .fuses_sample = cuda::fuses_sample,
       .pack_sample = cuda::pack_sample,
       .open_timer = cuda::open_timer,

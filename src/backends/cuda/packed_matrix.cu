@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// pack_matrix and unpack_matrix on CUDA, in the layout of packed_layout.h. A block takes an atom of
-// 64 x 64 entries: a thread has sixteen entries of a row of P, writes their eight values and puts
-// their positions into shared memory, from where the atom's 512 bytes are stored at once.
+// pack_matrix and unpack_matrix on CUDA, in the layout of packed_layout.h. A weight goes through
+// pack_tiles.cu; here what that does not take: columns whole, operands off a 16-byte boundary. A block
+// takes an atom of 64 x 64 entries: a thread has sixteen entries of a row of P, writes their eight
+// values and puts their positions into shared memory, from where the atom's 512 bytes are stored at
+// once.
 //
-// Bound by memory: 5 + 1.125 B per weight from f32 masters with a mask. As it lies, four threads read
-// 256 neighbouring bytes; transposed, eight threads read 32 neighbouring bytes of each of sixteen
-// rows: whole sectors on both sides, so no tile needs to pass through shared memory.
+// As it lies, four threads read 256 neighbouring bytes; transposed, eight threads read 32 neighbouring
+// bytes of each of sixteen rows: whole sectors on both sides.
 #include "ops/packed_matrix.h"
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/pack24.cuh"
 #include "backends/cuda/launch.h"
+#include "backends/cuda/pack_tiles.h"
 #include "backends/cuda/packed_layout.h"
 #include "backends/cuda/packed_operand.h"
 #include "backends/cuda/queue.h"
@@ -151,6 +153,13 @@ std::int64_t packed_bytes(const PackedShape& shape, const Device& device) {
 }
 
 void pack_matrix(const PackMatrixArgs& args, const Device& device, Queue& queue) {
+  if (packs_by_tiles(args.shape, {args.dense, args.mask, args.storage}))
+    return pack_tiles({.dense = args.dense,
+                       .mask = args.mask,
+                       .plain = args.transpose ? View() : args.storage,
+                       .turned = args.transpose ? args.storage : View(),
+                       .keeps_positions = holds_positions(args.shape, args.same_mask)},
+                      queue);
   by_type(args.dense.dtype(), [&]<class Dense>(TypeOf<Dense>) {
     if (args.transpose) return launch_pack<Dense, true>(args, device, queue);
     launch_pack<Dense, false>(args, device, queue);

@@ -9,6 +9,7 @@ namespace twill::cuda {
 
 std::int64_t packed_bytes(const PackedShape& shape, const Device& device);
 bool fuses_sample(const PackSampleArgs& args);
+bool packs_both(const PackBothArgs& args);
 
 void apply_mask(const ApplyMaskArgs& args, const Device& device, Queue& queue);
 void cluster_energy(const ClusterEnergyArgs& args, const Device& device, Queue& queue);
@@ -20,6 +21,7 @@ void masked_decay(const MaskedDecayArgs& args, const Device& device, Queue& queu
 void moment_change(const MomentChangeArgs& args, const Device& device, Queue& queue);
 void mvue24(const Mvue24Args& args, const Device& device, Queue& queue);
 void pack24(const Pack24Args& args, const Device& device, Queue& queue);
+void pack_both(const PackBothArgs& args, const Device& device, Queue& queue);
 void pack_matrix(const PackMatrixArgs& args, const Device& device, Queue& queue);
 void pack_sample(const PackSampleArgs& args, const Device& device, Queue& queue);
 void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queue);
