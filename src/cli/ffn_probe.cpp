@@ -28,7 +28,7 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 20> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 21> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
@@ -43,6 +43,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 20> kKinds{{
     {"soft_threshold24", kProjection},
     {"soft_threshold24_sums", kProjection},
     {"pack_matrix", kPacking},
+    {"pack_both", kPacking},
     {"find_kept", kPacking},
     {"gather_kept", kPacking},
     {"scatter_kept", kPacking},

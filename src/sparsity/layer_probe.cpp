@@ -13,6 +13,7 @@
 #include "ops/kept.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
+#include "ops/pack_both.h"
 #include "ops/pack_sample.h"
 #include "ops/packed_times.h"
 #include "ops/timer.h"
@@ -114,9 +115,6 @@ struct LayerProbe::Side {
                           .transpose = transpose,
                           .same_mask = same_mask});
   }
-  double pack_seconds(bool same_mask) {
-    return shape ? best_seconds(context, kCalls, [&] { pack(same_mask); }) : 0.0;
-  }
   // x Pᵀ
   double product_seconds(ConstView x, View c) {
     if (!shape) return std::numeric_limits<double>::infinity();
@@ -137,6 +135,21 @@ ProductSeconds LayerProbe::products(Side& forward, Side& dgrad) {
           .dgrad = dgrad.product_seconds(y_.view(), dx_.view())};
 }
 
+double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
+  if (!forward.shape && !dgrad.shape) return 0.0;
+  return best_seconds(context_, kCalls, [&] {
+    if (!forward.shape) return dgrad.pack(same_mask);
+    if (!dgrad.shape) return forward.pack(same_mask);
+    pack_both(context_, {.dense = forward.dense,
+                         .mask = forward.mask,
+                         .shape = *forward.shape,
+                         .storage = forward.storage.view(),
+                         .shape_transposed = *dgrad.shape,
+                         .storage_transposed = dgrad.storage.view(),
+                         .same_mask = same_mask});
+  });
+}
+
 double LayerProbe::sampled_wgrad(const WgradPart& part) {
   const PackedShape shape = packed_sample_shape(outputs_, tokens_, type_);
   const std::int64_t bytes = packed_bytes(context_, shape);
@@ -155,57 +168,85 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
   });
 }
 
-LayerProbe::Packed LayerProbe::pattern(const PhaseConfig& phase) {
-  const WeightsPart& part = phase.weights;
-  const DecayPart& decay = phase.decay;
-  Tensor mask(DType::kU8, {outputs_, inputs_}, context_.memory());
-  Tensor projected(type_, {outputs_, inputs_}, context_.memory());
-  // The steps of sparsity/engine.h on a weight of the probe's own.
-  LinearSeam seam = seam_;
-  Parameter own;
-  own.shape = seam.weight->shape;
-  own.value = own.operand = weight_.view();
-  seam.weight = &own;
-  SparseLayer layer{.seam = &seam, .mask = mask.view(), .projected = projected.view()};
-  const auto choose = [&] { choose_mask(context_, part, seam, weight_.view(), mask.view()); };
-  const auto carry = [&] { project(context_, part, layer); };
-  choose();
-  carry();
-  const ConstView from = part.is_soft() ? projected.view() : weight_.view();
-  const ConstView kept = part.is_soft() ? ConstView() : ConstView(mask.view());
-  Side forward(*this, from, kept, false, packed_shape(context_, layer, part, false, type_));
-  Side dgrad(*this, from, kept, true, packed_shape(context_, layer, part, true, type_));
-
-  Packed result{.products = products(forward, dgrad)};
-  if (phase.wgrad.estimator != "dense") result.products.wgrad = sampled_wgrad(phase.wgrad);
-  const bool new_mask = part.is_soft() || part.refresh == 1;
-  result.upkeep = forward.pack_seconds(!new_mask) + dgrad.pack_seconds(!new_mask);
-  // Masked weights are made for who takes them: a soft projection is packed from there.
-  if (part.is_soft() || !forward.shape || !dgrad.shape)
-    result.upkeep += best_seconds(context_, kCalls, carry);
-  const bool chooses = !part.is_soft() || decay.on != "none";
-  if (chooses) {
-    const double packing = new_mask ? 0.0 : forward.pack_seconds(false) + dgrad.pack_seconds(false);
-    result.upkeep += (best_seconds(context_, kCalls, choose) + packing) /
-                     static_cast<double>(part.is_soft() ? 1 : part.refresh);
+// The steps of sparsity/engine.h on a weight of the probe's own.
+struct LayerProbe::PatternLayer {
+  PatternLayer(LayerProbe& of, const WeightsPart& weights)
+      : probe(of),
+        part(weights),
+        mask(DType::kU8, {probe.outputs_, probe.inputs_}, probe.context_.memory()),
+        projected(probe.type_, {probe.outputs_, probe.inputs_}, probe.context_.memory()),
+        seam(probe.seam_) {
+    own.shape = probe.seam_.weight->shape;
+    own.value = own.operand = probe.weight_.view();
+    seam.weight = &own;
+    layer.seam = &seam;
+    layer.mask = mask.view();
+    layer.projected = projected.view();
+    choose();
+    carry();
   }
-  if (decay.on != "none")
-    result.upkeep += best_seconds(context_, kCalls, [&] {
-      masked_decay(context_, {.target = gradient_.view(),
-                              .weight = weight_.view(),
-                              .mask = mask.view(),
-                              .rate = 1e-6});
-    });
-  return result;
+  PatternLayer(const PatternLayer&) = delete;
+  PatternLayer& operator=(const PatternLayer&) = delete;
+
+  void choose() { choose_mask(probe.context_, part, seam, own.value, layer.mask); }
+  void carry() { project(probe.context_, part, layer); }
+  // Nothing is packed where it is not wanted.
+  Side side(bool transpose, bool wanted) {
+    const bool is_soft = part.is_soft();
+    return Side(
+        probe, is_soft ? layer.projected : own.value, is_soft ? ConstView() : ConstView(layer.mask),
+        transpose,
+        wanted ? packed_shape(probe.context_, layer, part, transpose, probe.type_) : std::nullopt);
+  }
+
+  LayerProbe& probe;
+  const WeightsPart& part;
+  Tensor mask, projected;
+  LinearSeam seam;
+  Parameter own;
+  SparseLayer layer;
+};
+
+ProductSeconds LayerProbe::pattern(const PhaseConfig& phase) {
+  PatternLayer layer(*this, phase.weights);
+  Side forward = layer.side(/*transpose=*/false, true),
+       dgrad = layer.side(/*transpose=*/true, true);
+  ProductSeconds seconds = products(forward, dgrad);
+  if (phase.wgrad.estimator != "dense") seconds.wgrad = sampled_wgrad(phase.wgrad);
+  return seconds;
 }
 
-LayerProbe::Packed LayerProbe::topology(double density) {
+double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep) {
+  const WeightsPart& part = phase.weights;
+  PatternLayer layer(*this, part);
+  Side forward = layer.side(/*transpose=*/false, upkeep.packs_forward);
+  Side dgrad = layer.side(/*transpose=*/true, upkeep.packs_dgrad);
+  const bool new_mask = part.is_soft() || part.refresh == 1;
+  double seconds = pack_seconds(forward, dgrad, !new_mask);
+  // Masked weights are made for who takes them: a soft projection is packed from there.
+  if (part.is_soft() || !forward.shape || !dgrad.shape)
+    seconds += best_seconds(context_, kCalls, [&] { layer.carry(); });
+  if (!part.is_soft() || phase.decay.on != "none") {
+    const double packing = new_mask ? 0.0 : pack_seconds(forward, dgrad, false);
+    seconds += (best_seconds(context_, kCalls, [&] { layer.choose(); }) + packing) /
+               static_cast<double>(part.is_soft() ? 1 : part.refresh);
+  }
+  if (phase.decay.on == "none" || !upkeep.decays_apart) return seconds;
+  return seconds + best_seconds(context_, kCalls, [&] {
+           masked_decay(context_, {.target = gradient_.view(),
+                                   .weight = weight_.view(),
+                                   .mask = layer.mask.view(),
+                                   .rate = 1e-6});
+         });
+}
+
+LayerProbe::Topology LayerProbe::topology(double density) {
   const Tensor mask = random_mask(density);
   const auto* bytes = mask.view().as<std::uint8_t>();
   const std::int64_t kept = std::count(bytes, bytes + outputs_ * inputs_, std::uint8_t{1});
   Side forward(*this, weight_.view(), mask.view(), false, any_shape(false, kept));
   Side dgrad(*this, weight_.view(), mask.view(), true, any_shape(true, kept));
-  Packed result{.products = products(forward, dgrad)};
+  Topology result{.products = products(forward, dgrad)};
 
   Tensor row_begin(DType::kI32, {outputs_ + 1}, context_.memory());
   Tensor column(DType::kI32, {kept}, context_.memory());
@@ -218,12 +259,12 @@ LayerProbe::Packed LayerProbe::topology(double density) {
                   {.dy = y_.view(), .x = x_.view(), .kept = positions, .values = values.view()});
   });
   result.upkeep =
-      forward.pack_seconds(true) + dgrad.pack_seconds(true) + best_seconds(context_, kCalls, [&] {
+      pack_seconds(forward, dgrad, true) + best_seconds(context_, kCalls, [&] {
         scatter_kept(context_,
                      {.values = values.view(), .kept = positions, .dense = gradient_.view()});
       });
   result.new_mask =
-      forward.pack_seconds(false) + dgrad.pack_seconds(false) + best_seconds(context_, kCalls, [&] {
+      pack_seconds(forward, dgrad, false) + best_seconds(context_, kCalls, [&] {
         find_kept(context_,
                   {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
         for (int array = 0; array < 3; ++array)  // the weight and its two moments

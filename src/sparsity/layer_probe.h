@@ -21,23 +21,35 @@ class LayerProbe {
   // The three products with dense operands.
   ProductSeconds dense();
 
-  struct Packed {
-    // wgrad of a sample or of a kept topology, else 0; infinite where the backend cannot pack.
-    ProductSeconds products;
-    double upkeep = 0.0;    // of a step: masks at their true frequency, projection, packing, decay
-    double new_mask = 0.0;  // of a topology that has moved: packing, kept entries found anew
+  // Packed products of a pattern, by the part's own rules: wgrad of a sample, else 0; infinite where
+  // the backend cannot pack.
+  ProductSeconds pattern(const PhaseConfig& phase);
+  // Which products of a pattern take a packed weight, and whether decay is a pass of its own.
+  struct Upkeep {
+    bool packs_forward = true;
+    bool packs_dgrad = true;
+    bool decays_apart = true;
   };
-  // Of a pattern, by the part's own rules.
-  Packed pattern(const PhaseConfig& phase);
+  // Of a step: masks at their true frequency, projection, packing, decay.
+  double pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep);
+
   // Of a kept topology of random entries.
-  Packed topology(double density);
+  struct Topology {
+    ProductSeconds products;
+    double upkeep = 0.0;    // of a step
+    double new_mask = 0.0;  // of one that has moved: packing, kept entries found anew
+  };
+  Topology topology(double density);
 
  private:
   struct Side;
+  struct PatternLayer;
   Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream, DType type) const;
   Tensor random_mask(double density) const;
   PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
   ProductSeconds products(Side& forward, Side& dgrad);
+  // Of a step's packing, both sides at once where both are packed.
+  double pack_seconds(Side& forward, Side& dgrad, bool same_mask);
   // The draw, the packing and the product of a sample of y.
   double sampled_wgrad(const WgradPart& part);
 

@@ -201,13 +201,11 @@ class Planner {
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
     LayerProbe layer = probe(entry);
     entry.dense = scaled(layer.dense());
-    const LayerProbe::Packed packed = layer.pattern(phase);
-    entry.packed = scaled(packed.products);
+    entry.packed = scaled(layer.pattern(phase));
     const bool samples = phase.wgrad.estimator != "dense";
     if (!samples) entry.packed.wgrad = entry.dense.wgrad;
     entry.density =
         phase.weights.pattern == "V:2:M" ? 2.0 / static_cast<double>(phase.weights.m) : 0.5;
-    entry.upkeep = packed.upkeep / static_cast<double>(request_.accumulation);
     const auto below = [](double packed_one, double dense_one) {
       return packed_one < kProductMargin * dense_one ? kDensest : 0.0;
     };
@@ -224,7 +222,17 @@ class Planner {
     entry.forward_below = below(entry.packed.forward, entry.dense.forward);
     entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
     entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;
+    const LayerProbe::Upkeep upkeep{.packs_forward = entry.packs_forward(),
+                                    .packs_dgrad = entry.packs_dgrad(),
+                                    .decays_apart = decays_apart()};
+    entry.upkeep = layer.pattern_upkeep(phase, upkeep) / static_cast<double>(request_.accumulation);
     entry.on = entry.seconds() < kLayerMargin * entry.dense.sum();
+  }
+
+  // On a device AdamW does it on the way: the mask is 1 of some 30 bytes of a weight that it moves.
+  bool decays_apart() const {
+    return shares_memory(context_) || context_.kernels().adamw_all == nullptr ||
+           !recipe_.steps_on_device();
   }
 
   void decide_topology(PlanEntry& entry, const PhaseConfig& phase) {
@@ -251,7 +259,7 @@ class Planner {
     const auto key = std::make_pair(entry.outputs, entry.inputs);
     LayerProbe layer = probe(entry);
     dense_[key] = scaled(layer.dense());
-    const LayerProbe::Packed sparser = layer.topology(kSparser), denser = layer.topology(kDenser);
+    const LayerProbe::Topology sparser = layer.topology(kSparser), denser = layer.topology(kDenser);
     const ProductSeconds low = scaled(sparser.products), high = scaled(denser.products);
     lines_[key] = {.forward = line_through(low.forward, high.forward),
                    .dgrad = line_through(low.dgrad, high.dgrad),

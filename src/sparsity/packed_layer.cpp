@@ -5,6 +5,7 @@
 #include <cmath>
 
 #include "ops/fill.h"
+#include "ops/pack_both.h"
 #include "ops/transfer.h"
 #include "sparsity/topology_steering.h"
 #include "sparsity/weight_projection.h"
@@ -84,25 +85,14 @@ void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
     builder.packed_state(*array, DType::kF32, {kept});
 }
 
-bool PackedLayer::pack_one(const Context& context, const SparseLayer& layer,
-                           const WeightsPart& part, bool transpose, bool same_mask) {
-  const View storage = transpose ? dgrad_ : forward_;
-  if (!storage) return false;
+std::optional<PackedShape> PackedLayer::reserved_shape(const Context& context,
+                                                       const SparseLayer& layer,
+                                                       const WeightsPart& part,
+                                                       bool transpose) const {
+  if (!(transpose ? dgrad_ : forward_)) return std::nullopt;
   std::optional<PackedShape> shape = packed_shape(context, layer, part, transpose, type_);
-  if (!shape) return false;
-  shape->max_kept = transpose ? dgrad_kept_ : forward_kept_;
-  // A soft projection has no mask: it keeps what it has not made zero.
-  const bool is_soft = part.is_soft();
-  pack_matrix(context, {.dense = is_soft ? ConstView(layer.projected) : layer.weight(),
-                        .mask = is_soft ? ConstView() : ConstView(layer.mask),
-                        .shape = *shape,
-                        .storage = storage,
-                        .transpose = transpose,
-                        .same_mask = same_mask && !is_soft});
-  const double kept = density_of(part, layer) * static_cast<double>(layer.num_weights());
-  (transpose ? layer.seam->packed_dgrad : layer.seam->packed_forward) = {
-      .shape = *shape, .storage = storage, .kept = std::llround(kept)};
-  return true;
+  if (shape) shape->max_kept = transpose ? dgrad_kept_ : forward_kept_;
+  return shape;
 }
 
 void PackedLayer::pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
@@ -111,15 +101,40 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   const double density = density_of(part, layer);
   const bool hides = part.is_topology();  // the weight itself is what products take
   const PackedActivations& other = seam.packed_activations;  // their zeros are left out instead
-  bool forward = density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0;
-  bool dgrad = density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0;
-  if (forward)
-    forward = pack_one(context, layer, part, /*transpose=*/false, same_mask && has_forward_);
-  if (dgrad) dgrad = pack_one(context, layer, part, /*transpose=*/true, same_mask && has_dgrad_);
-  if (!forward) seam.packed_forward = {};
-  if (!dgrad) seam.packed_dgrad = {};
-  has_forward_ = forward;
-  has_dgrad_ = dgrad;
+  std::optional<PackedShape> forward, dgrad;
+  if (density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0)
+    forward = reserved_shape(context, layer, part, /*transpose=*/false);
+  if (density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0)
+    dgrad = reserved_shape(context, layer, part, /*transpose=*/true);
+  // A soft projection has no mask: it keeps what it has not made zero.
+  const ConstView dense = part.is_soft() ? ConstView(layer.projected) : layer.weight();
+  const ConstView mask = part.is_soft() ? ConstView() : ConstView(layer.mask);
+  const bool is_known =
+      same_mask && !part.is_soft() && (!forward || has_forward_) && (!dgrad || has_dgrad_);
+  if (forward && dgrad) {
+    pack_both(context, {.dense = dense,
+                        .mask = mask,
+                        .shape = *forward,
+                        .storage = forward_,
+                        .shape_transposed = *dgrad,
+                        .storage_transposed = dgrad_,
+                        .same_mask = is_known});
+  } else if (forward || dgrad) {
+    pack_matrix(context, {.dense = dense,
+                          .mask = mask,
+                          .shape = forward ? *forward : *dgrad,
+                          .storage = forward ? forward_ : dgrad_,
+                          .transpose = !forward,
+                          .same_mask = is_known});
+  }
+  const std::int64_t kept = std::llround(density * static_cast<double>(layer.num_weights()));
+  const auto operand = [&](const std::optional<PackedShape>& shape, View storage) {
+    return shape ? PackedMatrix{.shape = *shape, .storage = storage, .kept = kept} : PackedMatrix{};
+  };
+  seam.packed_forward = operand(forward, forward_);
+  seam.packed_dgrad = operand(dgrad, dgrad_);
+  has_forward_ = forward.has_value();
+  has_dgrad_ = dgrad.has_value();
 }
 
 void PackedLayer::drop(const SparseLayer& layer) {

@@ -57,9 +57,9 @@ class PackedLayer {
  private:
   KeptPositions positions() const;
   View first(View array) const { return array.slice(0, num_kept_); }
-  // False where the backend does not pack it: the product takes the operand with its zeros.
-  bool pack_one(const Context& context, const SparseLayer& layer, const WeightsPart& part,
-                bool transpose, bool same_mask);
+  // What is reserved for one side; nothing where the product takes the operand with its zeros.
+  std::optional<PackedShape> reserved_shape(const Context& context, const SparseLayer& layer,
+                                            const WeightsPart& part, bool transpose) const;
 
   DType type_ = DType::kF32;                        // of packed values
   std::int64_t forward_kept_ = 0, dgrad_kept_ = 0;  // entries that there is room for
