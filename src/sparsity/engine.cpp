@@ -196,7 +196,7 @@ void SparsityEngine::prepare(const Context& context, std::int64_t step) {
   if (entered) {
     enter_phase(context, step);
   } else if (keeps_mask() && now.weights.refresh > 1 && age % now.weights.refresh == 0) {
-    refresh_masks(context);
+    refresh_masks(context, /*counts_flips=*/true);
     project_all(context);
     pack_all(context);
   }
@@ -235,7 +235,7 @@ void SparsityEngine::enter_phase(const Context& context, std::int64_t step) {
       if (!before.weights.is_soft() || !is_in_scope(*layer->seam, words_of(recipe_, before)) ||
           !plan_.is_on(index - 1, *layer->seam))
         layer->beta = soft_scale(context, now.weights, *layer, sums_.slice(0, 4));
-  if (keeps_mask()) refresh_masks(context);
+  if (keeps_mask()) refresh_masks(context, /*counts_flips=*/false);
   std::ranges::fill(interval_flips_, 0.0);
   moment_changes_.clear();
   project_all(context);
@@ -277,12 +277,12 @@ void SparsityEngine::set_scales(const Context& context) {
     layer->beta = soft_scale(context, phase().weights, *layer, sums_.slice(0, 4));
 }
 
-void SparsityEngine::refresh_masks(const Context& context) {
+void SparsityEngine::refresh_masks(const Context& context, bool counts_flips) {
   masks_changed_ = true;
   for (std::size_t i = 0; i < layers_.size(); ++i) {
     SparseLayer& layer = layers_[i];
     if (!in_scope(layer)) continue;
-    if (!after_) {
+    if (!after_ || !counts_flips) {
       choose_mask(context, phase().weights, *layer.seam, layer.weight(), layer.mask);
       continue;
     }
@@ -370,8 +370,10 @@ void SparsityEngine::after_update(const Context& context, std::int64_t step) {
     }
   }
   if (samples(step)) end_sample(context, step);
-  // A mask of every step belongs to the new weights, also for whoever evaluates them now.
-  if (keeps_mask() && (now.weights.refresh == 1 || now.weights.is_soft())) refresh_masks(context);
+  // A mask of every step belongs to the new weights, also for whoever evaluates them now. The next
+  // step is the only one that can show its flips.
+  if (keeps_mask() && (now.weights.refresh == 1 || now.weights.is_soft()))
+    refresh_masks(context, /*counts_flips=*/samples(step + 1));
   project_all(context);
   pack_all(context);
 }

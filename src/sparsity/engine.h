@@ -149,7 +149,8 @@ class SparsityEngine {
   void prepare(const Context& context, std::int64_t step);
   void enter_phase(const Context& context, std::int64_t step);
   void point_seams();
-  void refresh_masks(const Context& context);
+  // Counting flips makes the host wait for the device.
+  void refresh_masks(const Context& context, bool counts_flips);
   void project_all(const Context& context);
   void set_scales(const Context& context);
   void mask_gradients(const Context& context);
