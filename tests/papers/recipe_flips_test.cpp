@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What decay does to flip rates and recomputing to the scale, in short runs: directions, not numbers.
 #include <algorithm>
+#include <string_view>
 
 #include <gtest/gtest.h>
 
@@ -78,6 +79,35 @@ TEST(Sste_S6, ARecomputedScaleRisesInTraining) {
     const LateHealth moving =
         late_health({"recipe=s-ste", "recipe.phase.0.weights.scale=recomputed"}, seed);
     EXPECT_GT(moving.beta, frozen.beta + 0.05) << seed;
+  }
+}
+
+struct FlipCounter : OpObserver {
+  void before(std::string_view op) override { counted += op == "mask_difference"; }
+  void after(std::string_view, const OpWork&) override {}
+  void gemm(const GemmArgs&) override {}
+  std::int64_t counted = 0;
+};
+
+// A count makes the host wait for the device: the sample itself makes one, and the refresh in front of it.
+TEST(SrSte, FlipsAreCountedWhereASampleShowsThem) {
+  const Settings recipe = busy("sr-ste") + Settings{"recipe.execution=masked"};
+  TinyTrainer every(recipe + Settings{"recipe.health.every=1"}), third(recipe);
+  FlipCounter counter;
+  third.context.observer = &counter;
+  const std::vector<HealthSample> all = samples_of(every), some = samples_of(third);
+  third.context.observer = nullptr;
+  ASSERT_EQ(all.size(), 24u);
+  ASSERT_EQ(some.size(), 8u);  // steps 1, 4 ... 22
+  const auto layers = static_cast<std::int64_t>(some.front().layers.size());
+  EXPECT_EQ(counter.counted, 16 * layers)
+      << "8 samples, and the refreshes behind steps 3, 6 ... 24";
+  for (std::size_t i = 0; i < some.size(); ++i) {
+    const HealthSample &want = all[3 * i], &got = some[i];
+    ASSERT_EQ(got.step, want.step);
+    EXPECT_EQ(got.overall.flip_rate, want.overall.flip_rate) << got.step;
+    EXPECT_EQ(got.overall.interval_flip_rate, want.overall.interval_flip_rate) << got.step;
+    EXPECT_EQ(got.overall.interval_flip_rate > 0.0, i > 0) << got.step;
   }
 }
 
