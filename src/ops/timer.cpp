@@ -58,4 +58,15 @@ double best_seconds(const Context& context, const CallLimits& limits,
   return best;
 }
 
+double steady_seconds(const Context& context, double enough, const std::function<void()>& body) {
+  constexpr int kFewest = 3, kMost = 2000;
+  const double one = best_seconds(context, {.fewest = 1, .most = 1, .enough = 0.0}, body);
+  const int calls = std::clamp(static_cast<int>(enough / std::max(one, 1e-9)), kFewest, kMost);
+  const std::unique_ptr<Timer> timer = open_timer(context);
+  timer->start();
+  for (int call = 0; call < calls; ++call) body();
+  timer->stop();
+  return timer->take().front() / calls;
+}
+
 }  // namespace twill

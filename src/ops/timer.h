@@ -23,4 +23,8 @@ struct CallLimits {
 double best_seconds(const Context& context, const CallLimits& limits,
                     const std::function<void()>& body);
 
+// A call's share of a stretch of `enough` seconds without a pause, behind one that warms caches: for
+// devices whose clocks fall under load, where the best call is one that came after a rest.
+double steady_seconds(const Context& context, double enough, const std::function<void()>& body);
+
 }  // namespace twill

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <functional>
 #include <limits>
 #include <optional>
 
@@ -25,6 +26,14 @@ namespace twill {
 namespace {
 
 constexpr CallLimits kCalls{};
+// On a GPU, whose clocks fall by a fifth once it is at its power limit, as it is in training.
+constexpr double kStretch = 0.05, kHeat = 0.3;
+
+double probed_seconds(const Context& context, const std::function<void()>& body) {
+  return shares_memory(context) ? best_seconds(context, kCalls, body)
+                                : steady_seconds(context, kStretch, body);
+}
+
 constexpr std::int64_t kRandomValues = std::int64_t{1} << 20;
 
 }  // namespace
@@ -76,15 +85,22 @@ Tensor LayerProbe::random_mask(double density) const {
   return tensor;
 }
 
+// Filling the operands was a rest.
+void LayerProbe::heat() {
+  if (shares_memory(context_)) return;
+  const GemmArgs product{.a = x_.view(), .b = operand_.view(), .c = y_.view(), .trans_b = true};
+  steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
+}
+
 ProductSeconds LayerProbe::dense() {
+  heat();
   const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = operand_.view();
-  return {
-      .forward = best_seconds(context_, kCalls,
-                              [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
-      .dgrad = best_seconds(context_, kCalls, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
-      .wgrad = best_seconds(context_, kCalls, [&] {
-        gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
-      })};
+  return {.forward = probed_seconds(
+              context_, [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
+          .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
+          .wgrad = probed_seconds(context_, [&] {
+            gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
+          })};
 }
 
 PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
@@ -119,8 +135,8 @@ struct LayerProbe::Side {
   double product_seconds(ConstView x, View c) {
     if (!shape) return std::numeric_limits<double>::infinity();
     const PackedMatrix matrix{.shape = *shape, .storage = storage.view()};
-    return best_seconds(context, kCalls,
-                        [&] { times_packed(context, {.x = x, .packed = matrix, .c = c}); });
+    return probed_seconds(context,
+                          [&] { times_packed(context, {.x = x, .packed = matrix, .c = c}); });
   }
 
   const Context& context;
@@ -137,7 +153,7 @@ ProductSeconds LayerProbe::products(Side& forward, Side& dgrad) {
 
 double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
   if (!forward.shape && !dgrad.shape) return 0.0;
-  return best_seconds(context_, kCalls, [&] {
+  return probed_seconds(context_, [&] {
     if (!forward.shape) return dgrad.pack(same_mask);
     if (!dgrad.shape) return forward.pack(same_mask);
     pack_both(context_, {.dense = forward.dense,
@@ -156,7 +172,7 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
   if (bytes == 0) return std::numeric_limits<double>::infinity();
   Tensor sample(type_, {tokens_, outputs_}, context_.memory());
   Tensor storage(DType::kU8, {bytes}, context_.memory());
-  return best_seconds(context_, kCalls, [&] {
+  return probed_seconds(context_, [&] {
     pack_sample(context_, {.x = y_.view(),
                            .sample = sample.view(),
                            .shape = shape,
@@ -211,6 +227,7 @@ ProductSeconds LayerProbe::pattern(const PhaseConfig& phase) {
   PatternLayer layer(*this, phase.weights);
   Side forward = layer.side(/*transpose=*/false, true),
        dgrad = layer.side(/*transpose=*/true, true);
+  heat();
   ProductSeconds seconds = products(forward, dgrad);
   if (phase.wgrad.estimator != "dense") seconds.wgrad = sampled_wgrad(phase.wgrad);
   return seconds;
@@ -225,14 +242,14 @@ double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep
   double seconds = pack_seconds(forward, dgrad, !new_mask);
   // Masked weights are made for who takes them: a soft projection is packed from there.
   if (part.is_soft() || !forward.shape || !dgrad.shape)
-    seconds += best_seconds(context_, kCalls, [&] { layer.carry(); });
+    seconds += probed_seconds(context_, [&] { layer.carry(); });
   if (!part.is_soft() || phase.decay.on != "none") {
     const double packing = new_mask ? 0.0 : pack_seconds(forward, dgrad, false);
-    seconds += (best_seconds(context_, kCalls, [&] { layer.choose(); }) + packing) /
+    seconds += (probed_seconds(context_, [&] { layer.choose(); }) + packing) /
                static_cast<double>(part.is_soft() ? 1 : part.refresh);
   }
   if (phase.decay.on == "none" || !upkeep.decays_apart) return seconds;
-  return seconds + best_seconds(context_, kCalls, [&] {
+  return seconds + probed_seconds(context_, [&] {
            masked_decay(context_, {.target = gradient_.view(),
                                    .weight = weight_.view(),
                                    .mask = layer.mask.view(),
@@ -254,17 +271,17 @@ LayerProbe::Topology LayerProbe::topology(double density) {
   find_kept(context_,
             {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
   const KeptPositions positions{.row_begin = row_begin.view(), .column = column.view()};
-  result.products.wgrad = best_seconds(context_, kCalls, [&] {
+  result.products.wgrad = probed_seconds(context_, [&] {
     kept_gradient(context_,
                   {.dy = y_.view(), .x = x_.view(), .kept = positions, .values = values.view()});
   });
   result.upkeep =
-      pack_seconds(forward, dgrad, true) + best_seconds(context_, kCalls, [&] {
+      pack_seconds(forward, dgrad, true) + probed_seconds(context_, [&] {
         scatter_kept(context_,
                      {.values = values.view(), .kept = positions, .dense = gradient_.view()});
       });
   result.new_mask =
-      pack_seconds(forward, dgrad, false) + best_seconds(context_, kCalls, [&] {
+      pack_seconds(forward, dgrad, false) + probed_seconds(context_, [&] {
         find_kept(context_,
                   {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
         for (int array = 0; array < 3; ++array)  // the weight and its two moments

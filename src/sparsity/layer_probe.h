@@ -46,6 +46,7 @@ class LayerProbe {
   struct PatternLayer;
   Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream, DType type) const;
   Tensor random_mask(double density) const;
+  void heat();
   PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
   ProductSeconds products(Side& forward, Side& dgrad);
   // Of a step's packing, both sides at once where both are packed.
