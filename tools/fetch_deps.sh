@@ -9,7 +9,7 @@
 #
 #   cudnn-frontend  headers: attention by cuDNN (the default)
 #   cutlass         headers: the quicker products of 2:4 matrices on Hopper (the default)
-#   cusparselt      headers and library: nothing uses them yet
+#   cusparselt      headers and library: a column of `twill bench gemm`
 #
 # What is there already is left alone. The last line on standard error says what went wrong.
 

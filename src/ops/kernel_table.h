@@ -51,6 +51,8 @@ struct PackMatrixArgs;
 struct PackSampleArgs;
 struct PackedShape;
 struct PackedTimesArgs;
+struct PeerProductArgs;
+struct PeerProductReport;
 struct PrepareUpdateArgs;
 struct RegrowMomentsArgs;
 struct RmsNormBackwardArgs;
@@ -237,6 +239,8 @@ struct KernelTable {
   // cache holds; 0 when there is no memory for them.
   double (*copy_bytes_per_second)(const Device&, Queue&) = nullptr;
   DeviceReadings (*readings)(const Device&) = nullptr;
+  // The vendor's own 2:4 product, what ours are measured against (ops/peer_product.h).
+  PeerProductReport (*open_peer_product)(const PeerProductArgs&, const Device&, Queue&) = nullptr;
   // A named stretch on the time line of a profiler; they nest.
   void (*push_range)(const char* name) = nullptr;
   void (*pop_range)() = nullptr;

@@ -2,6 +2,7 @@
 // Which op is implemented by what.
 #include "ops/kernel_table.h"
 
+#include "backends/cuda/cusparselt.h"
 #include "backends/cuda/device_query.h"
 #include "backends/cuda/graph.h"
 #include "backends/cuda/kernels.h"
@@ -104,6 +105,7 @@ const KernelTable* cuda_table() {
       .open_timer = cuda::open_timer,
       .copy_bytes_per_second = cuda::copy_bytes_per_second,
       .readings = cuda::readings,
+      .open_peer_product = cuda::open_cusparselt_product,
       .push_range = cuda::push_range,
       .pop_range = cuda::pop_range,
   };
