@@ -99,10 +99,10 @@ void describe_measuring(CommandLine& line) {
   plan->add_flag("--fresh", line.plan.fresh, "measure again what an earlier run has measured");
 
   CLI::App* bench = add_command(line.app, "bench",
-                                "where the time goes: step, ffn [CONFIG.toml] [key=value ...], "
-                                "gemm, or tokenizer TEXT");
+                                "where the time goes: step, block, ffn [CONFIG.toml] [key=value "
+                                "...], gemm, or tokenizer TEXT");
   BenchCommand& command = line.bench;
-  bench->add_option("what", command.what, "step, ffn, gemm or tokenizer")->required();
+  bench->add_option("what", command.what, "step, block, ffn, gemm or tokenizer")->required();
   add_words(*bench, command.words);
   bench->add_option("--json", command.json, "also write the result to this file");
   add_threads(*bench, command.threads);
@@ -117,7 +117,9 @@ void describe_measuring(CommandLine& line) {
   bench->add_option("--rounds", command.rounds, "step --against-dense: turns of each; 0: 30, GPU 7")
       ->check(at_least(0))
       ->capture_default_str();
-  bench->add_option("--at", command.at, "step, ffn: the recipe as it is at this fraction of a run")
+  bench
+      ->add_option("--at", command.at,
+                   "step, block, ffn: the recipe as it is at this fraction of a run")
       ->check(CLI::Range(0.0, 1.0));
   bench->add_option("--shapes", command.shapes, "gemm: weights as 2048x512,512x2048")
       ->delimiter(',')
@@ -131,7 +133,9 @@ void describe_measuring(CommandLine& line) {
                    "gemm: among 2:4-transposable, 2:4, V:2:8 and shares of zeros as 90%")
       ->delimiter(',')
       ->allow_extra_args(false);
-  bench->add_option("--seconds", command.seconds, "gemm, ffn: for each comparison")
+  bench
+      ->add_option("--seconds", command.seconds,
+                   "gemm, block, ffn: for each comparison; gemm on a GPU: of each candidate")
       ->check(CLI::Range(0.0, 3600.0))
       ->capture_default_str();
   bench->add_option("--tokenizer", command.tokenizer, "tokenizer: \"byte\", a folder or a file");

@@ -60,7 +60,7 @@ struct PlanCommand {
 int run_plan(const PlanCommand& command);
 
 struct BenchCommand {
-  std::string what;                // "step", "ffn", "gemm" or "tokenizer"
+  std::string what;                // "step", "block", "ffn", "gemm" or "tokenizer"
   std::vector<std::string> words;  // [CONFIG.toml] [key=value …], or a text
   std::int64_t steps = 10;
   std::string json;  // file to write, may be empty
@@ -69,16 +69,17 @@ struct BenchCommand {
   bool turns = false;          // of "step": time `steps` of them for every line of standard input
   bool against_dense = false;  // of "step": in turns with a dense trainer
   std::int64_t rounds = 0;     // of "against_dense"; 0: as many as the house style asks for
-  double at = -1.0;            // of "step" and "ffn": fraction of the run; below 0: not given
+  double at = -1.0;            // of "step", "block", "ffn": fraction of the run; below 0: not given
   std::vector<std::string> shapes;    // of "gemm": "2048x512", outputs x inputs
   std::vector<std::int64_t> tokens;   // of "gemm"
   std::vector<std::string> patterns;  // of "gemm"
-  double seconds = 1.0;               // of "gemm" and "ffn": for each comparison
+  double seconds = 1.0;               // of "gemm", "block", "ffn": for each comparison
 };
 int run_bench(const BenchCommand& command);
 int bench_tokenizer(const BenchCommand& command);
 int bench_gemm(const BenchCommand& command);
 int bench_ffn(const BenchCommand& command);
+int bench_block(const BenchCommand& command);
 
 int run_info();
 

@@ -23,31 +23,6 @@ Norm::Options norm_options(const ModelConfig& c) {
           .eps = c.norm_eps};
 }
 
-// Dropout streams: 0 behind the embedding, then two per block.
-Block::Options block_options(const ModelConfig& c, std::int64_t layer) {
-  const double output_std = c.init.std * c.init.residual_scale;
-  const auto stream = static_cast<std::uint64_t>(2 * layer);
-  return {.norm = norm_options(c),
-          .attention = {.width = c.width,
-                        .heads = c.heads,
-                        .kv_heads = c.kv_heads,
-                        .head_dim = c.width / c.heads,
-                        .bias = c.bias,
-                        .rotary_theta = c.positions == "rotary" ? c.rotary_theta : 0.0,
-                        .init_std = c.init.std,
-                        .output_init_std = output_std,
-                        .dropout = c.dropout,
-                        .dropout_stream = stream + 1},
-          .ffn = {.width = c.width,
-                  .hidden = c.ffn.width,
-                  .activation = c.ffn.kind(),
-                  .bias = c.bias,
-                  .init_std = c.init.std,
-                  .output_init_std = output_std,
-                  .dropout = c.dropout,
-                  .dropout_stream = stream + 2}};
-}
-
 std::int64_t num_counted(std::span<const std::int32_t> targets) {
   return std::count_if(targets.begin(), targets.end(), [](std::int32_t id) { return id >= 0; });
 }
@@ -86,6 +61,30 @@ void initialise_one(ThreadPool& pool, Parameter& parameter, std::uint64_t seed) 
 }
 
 }  // namespace
+
+Block::Options block_options(const ModelConfig& c, std::int64_t layer) {
+  const double output_std = c.init.std * c.init.residual_scale;
+  const auto stream = static_cast<std::uint64_t>(2 * layer);
+  return {.norm = norm_options(c),
+          .attention = {.width = c.width,
+                        .heads = c.heads,
+                        .kv_heads = c.kv_heads,
+                        .head_dim = c.width / c.heads,
+                        .bias = c.bias,
+                        .rotary_theta = c.positions == "rotary" ? c.rotary_theta : 0.0,
+                        .init_std = c.init.std,
+                        .output_init_std = output_std,
+                        .dropout = c.dropout,
+                        .dropout_stream = stream + 1},
+          .ffn = {.width = c.width,
+                  .hidden = c.ffn.width,
+                  .activation = c.ffn.kind(),
+                  .bias = c.bias,
+                  .init_std = c.init.std,
+                  .output_init_std = output_std,
+                  .dropout = c.dropout,
+                  .dropout_stream = stream + 2}};
+}
 
 Decoder::Decoder(Builder& builder, const ModelConfig& config)
     : config_(config),

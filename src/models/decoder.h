@@ -23,6 +23,9 @@ struct TokenScore {
   bool greedy = false;  // the likeliest token; of equally likely ones the lowest id
 };
 
+// A block of such a model. Dropout streams: 0 behind the embedding, then two per block.
+Block::Options block_options(const ModelConfig& config, std::int64_t layer);
+
 class Decoder {
  public:
   // `config` is resolved. Registers everything with the builder, which outlives the model.

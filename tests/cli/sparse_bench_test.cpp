@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// twill plan, bench gemm, bench ffn and bench step --against-dense, from outside, on tiny shapes.
+// twill plan, bench gemm, bench ffn, bench block and bench step --against-dense, from outside, on tiny
+// shapes.
 #include <algorithm>
 #include <chrono>
 #include <filesystem>
@@ -142,6 +143,33 @@ TEST_F(SparseBench, GemmSaysWhatIsWrong) {
   expect_error(with({"--tokens", "0"}), "--tokens");
 }
 
+// Where there is a GPU that packs.
+TEST_F(SparseBench, GemmOnAGpuHasPeersAndOverheads) {
+  const std::vector<std::string> gemm{"bench",    "gemm", "device=cuda", "--shapes", "256x128",
+                                      "--tokens", "512",  "--seconds",   "0.01"};
+  const auto with = [&](std::vector<std::string> more) {
+    more.insert(more.begin(), gemm.begin(), gemm.end());
+    return more;
+  };
+  const ProcessResult bench = twill(with({"--json", "g.json"}));
+  if (bench.exit_code == 2) GTEST_SKIP() << bench.err;
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "\nweight 256 x 128, 512 tokens\nproduct +pattern +cuBLASLt, ms ");
+  expect_match(bench.out, "\nMVUE and packing +[\\d.]+ +[\\d.]+ +\\d+%\n");
+  const nlohmann::json report = json("g.json");
+  EXPECT_GT(report.at("copy_bytes_per_second"), 0.0);
+  const nlohmann::json& products = report.at("shapes").at(0).at("products");
+  ASSERT_EQ(products.size(), 2u);
+  for (const nlohmann::json& product : products) {
+    EXPECT_GT(product.at("gain").at("median"), 0.0);
+    const nlohmann::json& peer = product.at("cusparselt");
+    EXPECT_NE(peer.at("ms").is_null(), peer.at("reason").is_null());
+  }
+  EXPECT_EQ(report.at("all").at("products"), 2);
+  expect_error(with({"--patterns", "90%"}), "leaves out the zeros of 2:4 patterns alone, got 90%");
+  expect_error(with({"--shapes", "256x120"}), "does not pack 256x120");
+}
+
 TEST_F(SparseBench, FfnItemisesTheOverheads) {
   const ProcessResult bench =
       on_tiny_model({"bench", "ffn", "recipe=fst", "--seconds", "0", "--json", "f.json"});
@@ -168,6 +196,37 @@ TEST_F(SparseBench, FfnTakesTheMomentOfTheRecipe) {
   expect_error({"bench", "ffn", "device=cpu"}, "bench ffn: recipe dense is dense there");
   expect_error({"bench", "ffn", "recipe=fst", "--at", "0.95", "device=cpu"}, "dense there");
   expect_error({"bench", "ffn", "recipe=fst", "--at", "2"}, "--at");
+}
+
+TEST_F(SparseBench, BlockHasAttentionBesideTheFfn) {
+  const ProcessResult bench =
+      on_tiny_model({"bench", "block", "recipe=fst", "--seconds", "0", "--json", "b.json"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out,
+               "block of width 32, 2 heads, FFN 32 -> 128 -> 32, gelu-tanh, 2 x 32 tokens");
+  expect_match(bench.out, "ms per step +dense +masked +packed +planned\n");
+  expect_match(bench.out, "\nattention +[\\d.]+ +[\\d.]+ +[\\d.]+ ");
+  expect_match(bench.out, "\nmask search +- +[\\d.]+ +[\\d.]+ ");
+  expect_match(bench.out, "\nop, ms per step +dense +masked +packed +planned\n");
+  expect_match(bench.out, "\nattention_backward +[\\d.]+ ");
+  expect_match(bench.out, "\ntimes_packed +- +- +[\\d.]+ ");
+  const nlohmann::json report = json("b.json");
+  ASSERT_EQ(report.at("variants").size(), 4u);
+  const nlohmann::json& packed = report.at("variants").at(2);
+  EXPECT_EQ(packed.at("execution"), "packed");
+  EXPECT_EQ(packed.at("ordinary_gain").at("pairs"), 7);
+  EXPECT_GT(packed.at("op_ms").at("layer_norm_forward"), 0.0);
+  EXPECT_GT(packed.at("work_ms").at("attention"), 0.0);
+}
+
+// A scope that names the head as well: a block has none.
+TEST_F(SparseBench, BlockTakesEveryLayerOfItsOwn) {
+  const ProcessResult bench =
+      on_tiny_model({"bench", "block", "recipe=mst", "--at", "0.5", "--seconds", "0"});
+  ASSERT_EQ(bench.exit_code, 0) << bench.err;
+  expect_match(bench.out, "recipe mst, phase 1: topology of density 0.1");
+  expect_error({"bench", "block", "device=cpu"}, "bench block: recipe dense is dense there");
+  expect_error({"bench", "black"}, "expected step, block, ffn, gemm, tokenizer, or op");
 }
 
 TEST_F(SparseBench, StepTakesTurnsWithADenseTrainer) {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/ffn_probe.h"
+#include "cli/part_probe.h"
 
 #include <array>
 #include <utility>
@@ -21,6 +21,7 @@ namespace {
 constexpr int kProfiledSteps = 7;
 
 constexpr const char* kProducts = "products";
+constexpr const char* kAttentionWork = "attention";
 constexpr const char* kSearch = "mask search";
 constexpr const char* kProjection = "projection";
 constexpr const char* kPacking = "packing";
@@ -28,11 +29,13 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 21> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 23> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
     {"kept_gradient", kProducts},
+    {"attention_forward", kAttentionWork},
+    {"attention_backward", kAttentionWork},
     {"select24", kSearch},
     {"transposable24", kSearch},
     {"venom_select", kSearch},
@@ -52,21 +55,26 @@ constexpr std::array<std::pair<std::string_view, const char*>, 21> kKinds{{
     {"masked_decay", kDecayWork},
 }};
 
-RecipeConfig recipe_of(const RunConfig& config, FfnExecution execution) {
-  if (execution == FfnExecution::kDense) {
+// What of a recipe concerns the part: an FFN has no attention, and neither has a head.
+RecipeConfig recipe_of(const RunConfig& config, PartKind part, PartExecution execution) {
+  if (execution == PartExecution::kDense) {
     RecipeConfig dense;
     dense.health.every = 0;
     return dense;
   }
   RecipeConfig recipe = config.recipe;
-  recipe.layers = {"ffn"};
+  const auto drop_head = [](std::vector<std::string>& layers) { std::erase(layers, "head"); };
+  if (part == PartKind::kFfn) recipe.layers = {"ffn"};
+  drop_head(recipe.layers);
   for (PhaseConfig& phase : recipe.phase) {
+    drop_head(phase.layers);
+    if (part != PartKind::kFfn) continue;
     phase.layers.clear();
     phase.attention = {};
   }
-  recipe.execution = execution == FfnExecution::kMasked   ? "masked"
-                     : execution == FfnExecution::kPacked ? "packed"
-                                                          : "auto";
+  recipe.execution = execution == PartExecution::kMasked   ? "masked"
+                     : execution == PartExecution::kPacked ? "packed"
+                                                           : "auto";
   return recipe;
 }
 
@@ -77,23 +85,14 @@ Builder::Options plain_options(const Context& context, const RunConfig& config) 
           .max_time = config.sequence()};
 }
 
-FeedForward::Options ffn_options(const ModelConfig& model) {
-  return {.width = model.width,
-          .hidden = model.ffn.width,
-          .activation = model.ffn.kind(),
-          .bias = model.bias,
-          .init_std = model.init.std,
-          .output_init_std = model.init.std * model.init.residual_scale,
-          .dropout = 0.0};
-}
-
-// Of an FFN without memory.
-Plan plan_of(const Context& context, const RunConfig& config, FfnExecution execution) {
-  const RecipeConfig recipe = recipe_of(config, execution);
+// Of a part without memory.
+Plan plan_of(const Context& context, const RunConfig& config, PartKind kind,
+             PartExecution execution) {
+  const RecipeConfig recipe = recipe_of(config, kind, execution);
   if (recipe.is_dense()) return {};
   Builder builder(context, plain_options(context, config));
-  const FeedForward ffn(builder, "blocks.0.ffn", ffn_options(config.model));
-  if (execution != FfnExecution::kPlanned)
+  const std::unique_ptr<ProbedPart> part = make_part(kind, builder, config.model);
+  if (execution != PartExecution::kPlanned)
     return fixed_plan(recipe, builder.linear_seams(), packs_any_mask(context));
   return measure_plan(context, recipe, builder.linear_seams(),
                       {.tokens = config.micro_batch_tokens(),
@@ -103,15 +102,15 @@ Plan plan_of(const Context& context, const RunConfig& config, FfnExecution execu
 
 }  // namespace
 
-const char* name_of(FfnExecution execution) {
+const char* name_of(PartExecution execution) {
   switch (execution) {
-    case FfnExecution::kDense:
+    case PartExecution::kDense:
       return "dense";
-    case FfnExecution::kMasked:
+    case PartExecution::kMasked:
       return "masked";
-    case FfnExecution::kPacked:
+    case PartExecution::kPacked:
       return "packed";
-    case FfnExecution::kPlanned:
+    case PartExecution::kPlanned:
       break;
   }
   return "planned";
@@ -124,25 +123,29 @@ std::string work_kind(std::string_view op) {
 }
 
 const std::vector<std::string>& work_kinds() {
-  static const std::vector<std::string> kinds{kProducts, kSearch,    kProjection, kPacking,
-                                              kMvueDraw, kDecayWork, kRest};
+  static const std::vector<std::string> kinds{kProducts, kAttentionWork, kSearch,    kProjection,
+                                              kPacking,  kMvueDraw,      kDecayWork, kRest};
   return kinds;
 }
 
-FfnProbe::FfnProbe(Context& context, const RunConfig& config, FfnExecution execution)
+WorkSeconds by_kind(const WorkSeconds& ops) {
+  WorkSeconds kinds;
+  for (const auto& [op, seconds] : ops) kinds[work_kind(op)] += seconds;
+  return kinds;
+}
+
+PartProbe::PartProbe(Context& context, const RunConfig& config, PartKind part,
+                     PartExecution execution)
     : context_(context),
       config_(config),
-      plan_(plan_of(context, config, execution)),
-      builder_(context, SparsityEngine::asked_of(recipe_of(config, execution),
+      plan_(plan_of(context, config, part, execution)),
+      builder_(context, SparsityEngine::asked_of(recipe_of(config, part, execution),
                                                  plain_options(context, config), plan_)),
-      ffn_(builder_, "blocks.0.ffn", ffn_options(config.model)),
-      engine_(builder_, recipe_of(config, execution), config.length(), config.sequence(),
+      part_(make_part(part, builder_, config.model)),
+      engine_(builder_, recipe_of(config, part, execution), config.length(), config.sequence(),
               static_cast<std::uint64_t>(config.train.seed), plan_) {
-  if (execution != FfnExecution::kDense && !config.recipe.phase.empty())
+  if (execution != PartExecution::kDense && !config.recipe.phase.empty())
     rare_ = rare_work(config.recipe.phase.front(), config.train.steps);
-  const Shape stream{config.micro_batch_tokens(), config.model.width};
-  for (View* view : {&x_, &residual_, &out_, &dout_, &dx_})
-    builder_.activation("bench.stream", *view, stream);
   for (const LinearSeam& seam : builder_.linear_seams()) {
     Moments& moments = moments_[seam.weight];
     builder_.optimizer_state(moments.m, seam.weight->shape, DType::kF32);
@@ -155,13 +158,11 @@ FfnProbe::FfnProbe(Context& context, const RunConfig& config, FfnExecution execu
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config.train.seed));
     masters.upload();
   }
-  fill_random(x_, 1);
-  fill_random(residual_, 2);
-  fill_random(dout_, 3);
+  part_->fill([this](View view, std::uint64_t stream) { fill_random(view, stream); });
 }
 
-// What a norm leaves: standard normal numbers.
-void FfnProbe::fill_random(View view, std::uint64_t stream) const {
+// Standard normal numbers.
+void PartProbe::fill_random(View view, std::uint64_t stream) const {
   std::vector<float> values(static_cast<std::size_t>(view.num_elements()));
   constexpr std::size_t kDrawn = std::size_t{1} << 20;  // then they repeat
   for (std::size_t i = 0; i < values.size(); ++i) {
@@ -182,7 +183,7 @@ void FfnProbe::fill_random(View view, std::uint64_t stream) const {
   wait(context_);
 }
 
-void FfnProbe::step() {
+void PartProbe::step() {
   const Pass pass{.context = context_,
                   .batch = config_.train.micro_batch,
                   .time = config_.sequence(),
@@ -191,8 +192,8 @@ void FfnProbe::step() {
                   .micro_step = static_cast<std::uint32_t>(step_),
                   .as_trained = true};
   engine_.before_step(context_, step_);
-  ffn_.forward(pass, x_, residual_, out_);
-  ffn_.backward(pass, x_, dout_, dx_);
+  part_->forward(pass);
+  part_->backward(pass);
   engine_.after_backward(context_, step_);
   if (engine_.updates_topology(step_)) {
     engine_.update_topology(context_, step_);
@@ -203,43 +204,42 @@ void FfnProbe::step() {
   ++step_;
 }
 
-void FfnProbe::ordinary_step() {
+void PartProbe::ordinary_step() {
   if (rare_.every > 0 && rare_.next(step_) == step_ && step_ > 0) ++step_;
   step();
 }
 
-void FfnProbe::rare_step_and_next() {
+void PartProbe::rare_step_and_next() {
   step_ = rare_.next(step_);
   step();
   step();
 }
 
 template <class Body>
-WorkSeconds FfnProbe::profile_of(const Body& body) {
+WorkSeconds PartProbe::profile_of(const Body& body) {
   std::map<std::string, std::vector<double>> samples;
   for (int i = 0; i < kProfiledSteps; ++i) {
     StepProfile watch(context_);
     context_.observer = &watch;
     body();
     context_.observer = nullptr;
-    WorkSeconds seconds;
-    for (const auto& [op, time] : watch.ops()) seconds[work_kind(op)] += time.seconds;
-    for (const std::string& kind : work_kinds()) samples[kind].push_back(seconds[kind]);
+    for (const auto& [op, time] : watch.ops()) samples[op].push_back(time.seconds);
   }
   WorkSeconds medians;
-  for (const auto& [kind, values] : samples) medians[kind] = median_of(values);
+  for (const auto& [op, values] : samples) medians[op] = median_of(values);
   return medians;
 }
 
-WorkSeconds FfnProbe::profile() {
+WorkSeconds PartProbe::profile() {
   if (step_ == 0) step();  // the first one enters the phase
-  WorkSeconds common = profile_of([this] { ordinary_step(); });
+  const WorkSeconds common = profile_of([this] { ordinary_step(); });
   if (rare_.every <= 0) return common;
   WorkSeconds mean;
-  const WorkSeconds both = profile_of([this] { rare_step_and_next(); });
-  for (const std::string& kind : work_kinds()) {
-    const double usual = common.at(kind);
-    mean[kind] = mean_seconds(usual, both.at(kind) - usual, rare_.every);
+  // A step that does rare work has every op that others have.
+  for (const auto& [op, both] : profile_of([this] { rare_step_and_next(); })) {
+    const auto found = common.find(op);
+    const double usual = found == common.end() ? 0.0 : found->second;
+    mean[op] = mean_seconds(usual, both - usual, rare_.every);
   }
   return mean;
 }

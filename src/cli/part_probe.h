@@ -1,31 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
-// One FFN with its sparsity and without the rest of a model: forward, backward, and what a step does
-// to masks and packed weights. The optimizer's own work is left out.
+// One FFN or one block with its sparsity and without the rest of a model: forward, backward, and what a
+// step does to masks and packed weights. The optimizer's own work is left out.
 #pragma once
 
 #include <cstdint>
 #include <map>
+#include <memory>
 #include <string>
+#include <string_view>
+#include <vector>
 
 #include "cli/phase_alone.h"
-#include "nn/feed_forward.h"
+#include "cli/probed_part.h"
 #include "sparsity/engine.h"
 #include "train/run_config.h"
 
 namespace twill::cli {
 
-enum class FfnExecution : std::uint8_t { kDense, kMasked, kPacked, kPlanned };
-const char* name_of(FfnExecution execution);
+enum class PartExecution : std::uint8_t { kDense, kMasked, kPacked, kPlanned };
+const char* name_of(PartExecution execution);
 
-// Where the seconds of a step go, by kind of work.
+// Where the seconds of a step go, by op or by kind of work.
 using WorkSeconds = std::map<std::string, double>;
 
-class FfnProbe {
+class PartProbe {
  public:
   // `config` holds one phase (phase_alone.h).
-  FfnProbe(Context& context, const RunConfig& config, FfnExecution execution);
-  FfnProbe(const FfnProbe&) = delete;
-  FfnProbe& operator=(const FfnProbe&) = delete;
+  PartProbe(Context& context, const RunConfig& config, PartKind part, PartExecution execution);
+  PartProbe(const PartProbe&) = delete;
+  PartProbe& operator=(const PartProbe&) = delete;
 
   // A step that does no rare work.
   void ordinary_step();
@@ -33,7 +36,7 @@ class FfnProbe {
   void rare_step_and_next();
   const RareWork& rare() const { return rare_; }
 
-  // Per step, rare work spread over the steps between.
+  // Of every op, per step, rare work spread over the steps between.
   WorkSeconds profile();
 
  private:
@@ -47,8 +50,7 @@ class FfnProbe {
   RareWork rare_;
   Plan plan_;
   Builder builder_;
-  FeedForward ffn_;
-  View x_, residual_, out_, dout_, dx_;  // (tokens, width)
+  std::unique_ptr<ProbedPart> part_;
   std::map<const Parameter*, Moments> moments_;
   SparsityEngine engine_;
   std::int64_t step_ = 0;
@@ -58,5 +60,7 @@ class FfnProbe {
 const std::vector<std::string>& work_kinds();
 // The kind that an op's time belongs to.
 std::string work_kind(std::string_view op);
+// The seconds of ops by their kinds.
+WorkSeconds by_kind(const WorkSeconds& ops);
 
 }  // namespace twill::cli
