@@ -8,6 +8,7 @@
 #include <fmt/format.h>
 
 #include "base/require.h"
+#include "cli/bench_products.h"
 #include "cli/moving_line.h"
 #include "cli/words.h"
 #include "io/atomic_file.h"
@@ -164,22 +165,25 @@ Context open_for_products(const BenchCommand& command) {
   RunConfig config = read_run_config(words.config_file, words.overrides);
   if (command.threads > 0) config.threads = command.threads;
   Context context = open_context(config);
-  require(packs_matrices(context),
-          "bench gemm: the {} backend has no packed products yet; device=cpu measures the CPU's",
-          context.kernels().name);
+  require(
+      packs_matrices(context, storage_type(config, context)),
+      "bench gemm: the {} backend has no packed products of {} here: on a GPU they need Hopper, "
+      "bf16 and a build with CUTLASS; device=cpu measures the CPU's",
+      context.kernels().name, name_of(storage_type(config, context)));
   return context;
 }
 
 }  // namespace
 
 int bench_gemm(const BenchCommand& command) {
+  const Context context = open_for_products(command);
+  if (context.kernels().stores_bf16) return bench_products(command, context);
   const std::vector<WeightShape> shapes = gemm_shapes(command);
   const std::vector<GemmPattern> patterns = gemm_patterns(command);
   const std::vector<std::int64_t> tokens =
       command.tokens.empty() ? std::vector<std::int64_t>{2048, 4096} : command.tokens;
   for (const GemmPattern& pattern : patterns)
     for (const WeightShape& shape : shapes) pattern.require_fits(shape);
-  const Context context = open_for_products(command);
   fmt::print("{} threads, {}\n", context.device().num_threads, context.kernels().describe());
   const auto all = static_cast<std::int64_t>(shapes.size() * tokens.size() * patterns.size());
   std::int64_t done = 0;

@@ -5,6 +5,7 @@
 #include <charconv>
 #include <optional>
 
+#include "base/bf16.h"
 #include "base/require.h"
 #include "base/rng.h"
 #include "ops/select24.h"
@@ -43,8 +44,9 @@ WeightShape parse_shape(const std::string& word) {
   return {*outputs, *inputs};
 }
 
-PackedPattern GemmPattern::packed() const {
-  return kind == Kind::kTransposable ? PackedPattern::kTransposable24 : PackedPattern::kAny;
+PackedPattern GemmPattern::packed(DType type) const {
+  if (kind == Kind::kTransposable) return PackedPattern::kTransposable24;
+  return kind == Kind::kRows && type == DType::kBf16 ? PackedPattern::k24 : PackedPattern::kAny;
 }
 
 void GemmPattern::require_fits(const WeightShape& shape) const {
@@ -91,6 +93,27 @@ Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t col
   return tensor;
 }
 
+Tensor normal_matrix(const Context& context, DType type, const Shape& shape, std::uint64_t stream) {
+  constexpr std::int64_t kDrawn = 1 << 20;
+  const std::int64_t count = shape.num_elements(), piece = std::min(kDrawn, count);
+  Tensor drawn(type, {piece}, staging_memory(context));
+  for (std::int64_t i = 0; i < piece; ++i) {
+    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
+    const float value = normal_float(bits[0], bits[1]);
+    if (type == DType::kBf16) {
+      drawn.view().as<Bf16>()[i] = to_bf16(value);
+    } else {
+      drawn.view().as<float>()[i] = value;
+    }
+  }
+  Tensor tensor(type, shape, context.memory());
+  for (std::int64_t begin = 0; begin < count; begin += piece)
+    copy_in(context, tensor.view().slice(begin, std::min(piece, count - begin)),
+            drawn.view().bytes());
+  wait(context);  // the copies read `drawn`
+  return tensor;
+}
+
 void search_mask(const Context& context, const GemmPattern& pattern, ConstView weight, View mask) {
   using Kind = GemmPattern::Kind;
   if (pattern.kind == Kind::kTransposable) {
@@ -118,16 +141,17 @@ std::int64_t count_kept(const Context& context, ConstView mask) {
 }
 
 PackedOperand::PackedOperand(const Context& context, const GemmPattern& pattern, ConstView weight,
-                             ConstView mask, bool transpose, std::int64_t kept)
+                             ConstView mask, bool transpose, std::int64_t kept, DType type)
     : context_(context),
       weight_(weight),
       mask_(mask),
       transpose_(transpose),
       kept_(kept),
-      shape_{.pattern = pattern.packed(),
+      shape_{.pattern = pattern.packed(type),
              .rows = weight.shape()[transpose ? 1 : 0],
              .cols = weight.shape()[transpose ? 0 : 1],
-             .max_kept = kept},
+             .max_kept = kept,
+             .type = type},
       storage_(DType::kU8, {packed_bytes(context, shape_)}, context.memory()) {
   pack(/*same_mask=*/false);
 }

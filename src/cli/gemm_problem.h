@@ -26,7 +26,8 @@ struct GemmPattern {
   double density = 0.5;
   std::int64_t m = 8;  // of kVenom, whose v is 64
 
-  PackedPattern packed() const;
+  // Of values of this type: bf16 is packed for hardware that knows 2:4 and nothing else.
+  PackedPattern packed(DType type = DType::kF32) const;
   // Throws when the pattern does not divide the shape.
   void require_fits(const WeightShape& shape) const;
 };
@@ -37,6 +38,9 @@ GemmPattern parse_pattern(const std::string& word);
 Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
                      std::uint64_t stream);
 
+// Standard normal numbers, f32 or bf16; from 2^20 on they repeat, because the host draws slowly.
+Tensor normal_matrix(const Context& context, DType type, const Shape& shape, std::uint64_t stream);
+
 // Fills mask (outputs, inputs) u8 for the weight; unstructured ones are drawn.
 void search_mask(const Context& context, const GemmPattern& pattern, ConstView weight, View mask);
 std::int64_t count_kept(const Context& context, ConstView mask);
@@ -45,7 +49,7 @@ std::int64_t count_kept(const Context& context, ConstView mask);
 class PackedOperand {
  public:
   PackedOperand(const Context& context, const GemmPattern& pattern, ConstView weight,
-                ConstView mask, bool transpose, std::int64_t kept);
+                ConstView mask, bool transpose, std::int64_t kept, DType type = DType::kF32);
 
   void pack(bool same_mask);
   PackedMatrix matrix() const {

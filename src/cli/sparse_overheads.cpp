@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "cli/sparse_overheads.h"
+
+#include <algorithm>
+#include <functional>
+
+#include "cli/paired_ratio.h"
+#include "cli/slice_times.h"
+#include "ops/activation.h"
+#include "ops/masked_decay.h"
+#include "ops/mvue24.h"
+#include "ops/pack_sample.h"
+#include "ops/select24.h"
+#include "ops/transfer.h"
+#include "ops/transposable24.h"
+
+namespace twill::cli {
+namespace {
+
+// Ten times the L2 of an H200.
+constexpr std::int64_t kColdBytes = std::int64_t{512} << 20;
+constexpr std::int64_t kMostCopies = 64;
+
+SparseOverhead timed_overhead(const Context& context, const char* work, double bytes,
+                              double seconds, const std::function<void()>& body) {
+  const auto times = time_in_slices(context, {body}, {.seconds = seconds});
+  return {.work = work, .seconds = median_of(times.front()), .bytes = bytes};
+}
+
+// A weight and all that a step keeps beside it.
+struct WeightCopy {
+  Tensor weight, gradient, mask, packed, packed_transposed;
+};
+
+PackMatrixArgs packing_of(WeightCopy& copy, PackedShape shape, bool transpose) {
+  if (transpose) std::swap(shape.rows, shape.cols);
+  return {.dense = copy.weight.view(),
+          .mask = copy.mask.view(),
+          .shape = shape,
+          .storage = (transpose ? copy.packed_transposed : copy.packed).view(),
+          .transpose = transpose};
+}
+
+MaskedDecayArgs decay_of(WeightCopy& copy) {
+  return {.target = copy.gradient.view(),
+          .weight = copy.weight.view(),
+          .mask = copy.mask.view(),
+          .rate = 1e-6};
+}
+
+std::int64_t search_bytes(const GemmPattern& pattern, WeightCopy& copy) {
+  if (pattern.kind == GemmPattern::Kind::kTransposable)
+    return moved_bytes(Transposable24Args{.x = copy.weight.view(), .mask = copy.mask.view()});
+  return moved_bytes(Select24Args{.x = copy.weight.view(), .mask = copy.mask.view()});
+}
+
+std::vector<WeightCopy> weight_copies(const Context& context, const GemmPattern& pattern,
+                                      const PackedShape& shape) {
+  const Shape sides{shape.rows, shape.cols};
+  PackedShape transposed = shape;
+  std::swap(transposed.rows, transposed.cols);
+  const std::int64_t bytes = packed_bytes(context, shape);
+  const std::int64_t bytes_transposed = packed_bytes(context, transposed);
+  const std::int64_t each = 9 * sides.num_elements() + bytes + bytes_transposed;
+  const std::int64_t count = std::clamp<std::int64_t>(kColdBytes / each, 1, kMostCopies);
+  std::vector<WeightCopy> copies;
+  for (std::int64_t i = 0; i < count; ++i) {
+    const auto stream = static_cast<std::uint64_t>(10 + i);
+    copies.push_back(
+        {.weight = normal_matrix(context, DType::kF32, sides, stream),
+         .gradient = Tensor(DType::kF32, sides, context.memory()),
+         .mask = Tensor(DType::kU8, sides, context.memory()),
+         .packed = Tensor(DType::kU8, {bytes}, context.memory()),
+         .packed_transposed = Tensor(DType::kU8, {bytes_transposed}, context.memory())});
+    search_mask(context, pattern, copies.back().weight.view(), copies.back().mask.view());
+  }
+  return copies;
+}
+
+}  // namespace
+
+std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmPattern& pattern,
+                                             const WeightShape& shape, DType type, double seconds) {
+  const PackedShape packed{.pattern = pattern.packed(type),
+                           .rows = shape.outputs,
+                           .cols = shape.inputs,
+                           .max_kept = shape.outputs * shape.inputs / 2,
+                           .type = type};
+  std::vector<WeightCopy> copies = weight_copies(context, pattern, packed);
+  std::size_t turn = 0;
+  const auto next = [&]() -> WeightCopy& { return copies[turn++ % copies.size()]; };
+  std::vector<SparseOverhead> overheads;
+  const auto add = [&](const char* work, std::int64_t bytes, const std::function<void()>& body) {
+    overheads.push_back(timed_overhead(context, work, static_cast<double>(bytes), seconds, body));
+  };
+  WeightCopy& first = copies.front();
+  add("mask search", search_bytes(pattern, first), [&] {
+    WeightCopy& copy = next();
+    search_mask(context, pattern, copy.weight.view(), copy.mask.view());
+  });
+  add("pack W", moved_bytes(packing_of(first, packed, false)),
+      [&] { pack_matrix(context, packing_of(next(), packed, false)); });
+  // A mask along rows leaves no two of four along columns: there is no dgrad with it.
+  if (pattern.kind == GemmPattern::Kind::kTransposable) {
+    add("pack W transposed", moved_bytes(packing_of(first, packed, true)),
+        [&] { pack_matrix(context, packing_of(next(), packed, true)); });
+    const std::int64_t both = moved_bytes(packing_of(first, packed, false)) +
+                              moved_bytes(packing_of(first, packed, true));
+    add("pack both", both, [&] {
+      WeightCopy& copy = next();
+      pack_matrix(context, packing_of(copy, packed, false));
+      pack_matrix(context, packing_of(copy, packed, true));
+    });
+  }
+  add("masked decay", moved_bytes(decay_of(first)),
+      [&] { masked_decay(context, decay_of(next())); });
+  return overheads;
+}
+
+std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView dy,
+                                               double seconds) {
+  const std::int64_t tokens = dy.rows(), channels = dy.cols();
+  const PackedShape shape = packed_sample_shape(channels, tokens, dy.dtype());
+  const Tensor before = normal_matrix(context, dy.dtype(), dy.shape(), 6);
+  Tensor dx(dy.dtype(), dy.shape(), context.memory());
+  Tensor sample(dy.dtype(), dy.shape(), context.memory());
+  Tensor storage(DType::kU8, {packed_bytes(context, shape)}, context.memory());
+  const Mvue24Args draw{.x = dy, .y = sample.view()};
+  const auto pack_of = [&](ConstView x) {
+    return PackSampleArgs{
+        .x = x, .sample = sample.view(), .shape = shape, .storage = storage.view()};
+  };
+  const ActivationBackwardArgs slope{
+      .kind = Activation::kGeluTanh, .x = before.view(), .dy = dy, .dx = dx.view()};
+  std::vector<SparseOverhead> overheads;
+  const auto add = [&](const char* work, std::int64_t bytes, const std::function<void()>& body) {
+    overheads.push_back(timed_overhead(context, work, static_cast<double>(bytes), seconds, body));
+  };
+  add("MVUE alone", moved_bytes(draw), [&] { mvue24(context, draw); });
+  add("MVUE and packing", moved_bytes(pack_of(dy)), [&] { pack_sample(context, pack_of(dy)); });
+  add("GELU gradient, MVUE, packing", moved_bytes(slope) + moved_bytes(pack_of(dx.view())), [&] {
+    activation_backward(context, slope);
+    pack_sample(context, pack_of(dx.view()));
+  });
+  return overheads;
+}
+
+}  // namespace twill::cli
