@@ -9,6 +9,7 @@
 #include "ops/activation.h"
 #include "ops/masked_decay.h"
 #include "ops/mvue24.h"
+#include "ops/pack_both.h"
 #include "ops/pack_sample.h"
 #include "ops/select24.h"
 #include "ops/transfer.h"
@@ -39,6 +40,17 @@ PackMatrixArgs packing_of(WeightCopy& copy, PackedShape shape, bool transpose) {
           .shape = shape,
           .storage = (transpose ? copy.packed_transposed : copy.packed).view(),
           .transpose = transpose};
+}
+
+PackBothArgs packing_of_both(WeightCopy& copy, const PackedShape& shape) {
+  PackedShape transposed = shape;
+  std::swap(transposed.rows, transposed.cols);
+  return {.dense = copy.weight.view(),
+          .mask = copy.mask.view(),
+          .shape = shape,
+          .storage = copy.packed.view(),
+          .shape_transposed = transposed,
+          .storage_transposed = copy.packed_transposed.view()};
 }
 
 MaskedDecayArgs decay_of(WeightCopy& copy) {
@@ -104,13 +116,8 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
   if (pattern.kind == GemmPattern::Kind::kTransposable) {
     add("pack W transposed", moved_bytes(packing_of(first, packed, true)),
         [&] { pack_matrix(context, packing_of(next(), packed, true)); });
-    const std::int64_t both = moved_bytes(packing_of(first, packed, false)) +
-                              moved_bytes(packing_of(first, packed, true));
-    add("pack both", both, [&] {
-      WeightCopy& copy = next();
-      pack_matrix(context, packing_of(copy, packed, false));
-      pack_matrix(context, packing_of(copy, packed, true));
-    });
+    add("pack both", moved_bytes(packing_of_both(first, packed)),
+        [&] { pack_both(context, packing_of_both(next(), packed)); });
   }
   add("masked decay", moved_bytes(decay_of(first)),
       [&] { masked_decay(context, decay_of(next())); });

@@ -5,7 +5,7 @@ namespace twill::cuda {
 
 using namespace sparse;
 
-SparseWay sparse_weight_gradient() {
+SparseWay sparse_weight_gradient_128x256() {
   return way<Way<SparseEpilogue::kWeightGradient, Shape<_128, _256, _64>, Shape<_2, _1, _1>,
                  cutlass::gemm::StreamKScheduler>>("128x256 2x1 stream-K");
 }
