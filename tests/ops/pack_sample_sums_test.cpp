@@ -2,6 +2,7 @@
 // The column sums that pack_sample takes along, against the bound of ops/column_sum.h.
 #include "ops/checks.h"
 #include "ops/pack_sample.h"
+#include "ops/packed24_problem.h"
 #include "support/expect_error.h"
 #include "support/judge.h"
 
@@ -19,14 +20,13 @@ struct SampleSumsProblem {
 
   Outputs run(const Setup& setup) const {
     const Shape dense{tokens, channels};
-    const std::int64_t bytes = packed_bytes(*setup.context(), shape(setup));
     const Buffer x_in = setup.buffer(x), sum_out = setup.wide(sum);
     const Buffer scratch = setup.buffer(rubbish(tokens * channels));
-    const Buffer storage = setup.buffer(Values(static_cast<std::size_t>(bytes)), DType::kU8);
+    const Storage24 storage(setup, shape(setup));
     pack_sample(*setup.context(), {.x = x_in.view(dense),
                                    .sample = scratch.view(dense),
                                    .shape = shape(setup),
-                                   .storage = storage.view({bytes}),
+                                   .storage = storage.view(),
                                    .sum = sum_out.view({channels}),
                                    .accumulate = accumulate});
     return {{"sum", sum_out.values()}};
