@@ -9,8 +9,7 @@
 // to 16 bytes, a pack is one element.
 #include "ops/activation.h"
 
-#include <type_traits>
-
+#include "backends/cuda/activation_kinds.cuh"
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/activation_functions.cuh"
 #include "backends/cuda/device/vec.cuh"
@@ -149,12 +148,12 @@ __device__ __forceinline__ void backward_packs(const T* x, const T* dy, T* dx,
   for (int k = 0; k < kPacks; ++k) {
 #pragma unroll
     for (int i = 0; i < V; ++i) {
-      const ValueAndSlope f = F::both(in[k][i]);
       if constexpr (kGated) {
-        in[k][i] = d[k][i] * value[k][i] * f.slope;
-        d[k][i] *= f.value;
+        const GatedGradient of = gated_gradient<F>(value[k][i], in[k][i], d[k][i]);
+        d[k][i] = of.value;
+        in[k][i] = of.gate;
       } else {
-        d[k][i] *= f.slope;
+        d[k][i] = plain_gradient<F>(in[k][i], d[k][i]);
       }
     }
     store_whole<V>(dx + at[k], d[k]);
@@ -189,25 +188,6 @@ Launch launch_for(const ConstView& y, int vec, const Device& device) {
            .stride = stride,
            .stride_rows = stride / row_packs,
            .stride_packs = stride % row_packs}};
-}
-
-// Calls body(function of activation_functions.cuh, whether it is gated).
-template <class T, class Body>
-void by_kind(Activation kind, const Body& body) {
-  switch (kind) {
-    case Activation::kGelu:
-      return body(Gelu<T>(), std::false_type());
-    case Activation::kGeluTanh:
-      return body(GeluTanh<T>(), std::false_type());
-    case Activation::kRelu2:
-      return body(Relu2<T>(), std::false_type());
-    case Activation::kSwiglu:
-      return body(Swish<T>(), std::true_type());
-    case Activation::kGeglu:
-      return body(Gelu<T>(), std::true_type());
-    case Activation::kGegluTanh:
-      return body(GeluTanh<T>(), std::true_type());
-  }
 }
 
 template <class T, class F, bool kGated, int V>

@@ -12,9 +12,7 @@
 #include <cstdint>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/device/mvue24_block.cuh"
-#include "backends/cuda/device/mvue24_draw.cuh"
-#include "backends/cuda/device/mvue24_pair.cuh"
+#include "backends/cuda/device/mvue24_pack.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/packed_operand.h"
 #include "backends/cuda/partial_sums.cuh"
@@ -26,57 +24,10 @@
 namespace twill::cuda {
 namespace {
 
-constexpr int kChannels = 4;  // of a thread: two words of bf16
+constexpr int kChannels = kSampleChannels;
 constexpr int kThreads = static_cast<int>(kAtom / kChannels * (kAtom / kMvueTokens));
 constexpr int kBlocksPerSm = 12;
 constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid
-
-// The code of ops/pack24.h for two kept entries of four, bit k of `set` for entry k. As text from
-// set 3 on: 0x4, -, 0x8, 0x9, -, -, 0xC, 0xD, -, 0xE.
-__device__ __forceinline__ unsigned code_of(unsigned set) {
-  constexpr unsigned kLow = 0x4u << 12 | 0x8u << 20 | 0x9u << 24;
-  constexpr unsigned kHigh = 0xCu << 4 | 0xDu << 8 | 0xEu << 16;
-  return ((set & 8u) != 0 ? kHigh : kLow) >> (4 * (set & 7u)) & 0xfu;
-}
-
-// Sixteen tokens of one channel, of any numbers; `values` of them may be written.
-__device__ __noinline__ unsigned sample_any(const __nv_bfloat16* x, __nv_bfloat16* values,
-                                            std::int64_t channels, int tokens, uint4 random) {
-  unsigned codes = 0;
-  for (int group = 0; group < 4; ++group) {
-    float group_x[4] = {}, y[4];
-    for (int k = 0; k < 4; ++k)
-      if (4 * group + k < tokens) group_x[k] = to_f32(x[(4 * group + k) * channels]);
-    const unsigned set = mvue_exact(group_x, mvue_uniform(word_of(random, group)), y);
-    codes |= code_of(set) << (4 * group);
-    if (4 * group >= tokens) continue;
-    __nv_bfloat16* pair = values + 2 * group * channels;
-    pair[0] = from_f32<__nv_bfloat16>((set & 1u) != 0 ? y[0] : (set & 2u) != 0 ? y[1] : y[2]);
-    pair[channels] = from_f32<__nv_bfloat16>((set & 8u) != 0   ? y[3]
-                                             : (set & 4u) != 0 ? y[2]
-                                                               : y[1]);
-  }
-  return codes;
-}
-
-__device__ __forceinline__ void load8(const __nv_bfloat16* from, unsigned (&words)[2]) {
-  const uint2 bits = __ldg(reinterpret_cast<const uint2*>(from));
-  words[0] = bits.x, words[1] = bits.y;
-}
-
-// By name: of a plain store of two numbers the compiler makes two.
-__device__ __forceinline__ void store8(__nv_bfloat16* to, const unsigned (&words)[2]) {
-  asm volatile("st.global.v2.b32 [%0], {%1, %2};" ::"l"(__cvta_generic_to_global(to)),
-               "r"(words[0]), "r"(words[1])
-               : "memory");
-}
-
-// Where a thread's sixteen tokens of four channels lie.
-struct SamplePlace {
-  std::int64_t block;    // of sixteen tokens
-  std::int64_t channel;  // the first
-  int tokens;            // that exist, at most sixteen
-};
 
 // Word w of sixteen rows, two channels: rows 2 g and 2 g + 1 become what group g keeps. False where
 // the numbers want sample_any.
@@ -91,8 +42,9 @@ __device__ __forceinline__ bool sample_word(unsigned (&rows)[kMvueTokens][2], in
   for (int group = 0; group < 4; ++group) {
     const float uniform[2] = {mvue_uniform(word_of(random[0], group)),
                               mvue_uniform(word_of(random[1], group))};
-    const uint2 kept = mvue_pair(rows[4 * group][w], rows[4 * group + 1][w], rows[4 * group + 2][w],
-                                 rows[4 * group + 3][w], group, uniform, positions, checks);
+    const uint2 kept =
+        mvue_pair(rows[4 * group][w], rows[4 * group + 1][w], rows[4 * group + 2][w],
+                  rows[4 * group + 3][w], step_of_first(group), uniform, positions, checks);
     rows[2 * group][w] = kept.x;
     rows[2 * group + 1][w] = kept.y;
   }
@@ -108,8 +60,7 @@ __device__ __forceinline__ void add_rows(const unsigned (&rows)[kMvueTokens][2],
   for (int t = 0; t < kMvueTokens; ++t) {
 #pragma unroll
     for (int c = 0; c < kChannels; ++c) {
-      const unsigned word = rows[t][c / 2];
-      sums[c] += __uint_as_float(c % 2 == 0 ? word << 16 : word & 0xffff'0000u);
+      sums[c] += half_of(rows[t][c / 2], c % 2);
     }
   }
 }
@@ -137,7 +88,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
   if (is_inside) {
 #pragma unroll
     for (int t = 0; t < kMvueTokens; ++t)
-      if (kWhole || t < at.tokens) load8(from + t * channels, rows[t]);
+      if (kWhole || t < at.tokens) load8_constant(from + t * channels, rows[t]);
   }
   if constexpr (kSums) {
     float sums[kChannels] = {};
@@ -160,8 +111,8 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
       if (kWhole || s < kept) store8(to + s * channels, rows[s]);
     if (!is_usual) {
       for (int c = 0; c < kChannels; ++c) {
-        codes[c] = sample_any(from + c, to + c, channels, at.tokens,
-                              draws.words(at.block, at.channel + c, draws.tag));
+        codes[c] =
+            sample_any(from + c, to + c, channels, {at.block, at.channel + c, at.tokens}, draws);
       }
     }
   }

@@ -8,6 +8,9 @@
 // times, which costs |a| 2^-23 of e^a: before the rounding to bf16 (2^-8) the relative error stays
 // below 2^-20 down to x = -3 and below 2^-16 wherever e^a is normal; results under about 1e-36 may
 // become zero. Measured against x, which bounds f, no error reaches 2^-21.
+//
+// Sums of products are written as fmaf or name their rounding: what is left to the compiler could be
+// fused in one kernel and not in another, and kernels owe each other the bits of dx.
 #pragma once
 
 #include <cuda_bf16.h>
@@ -98,8 +101,35 @@ struct GeluTanh {
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
 };
 
-// For epilogues of matrix products, where each instruction counts, without signs apart: e = e^-2z runs
-// up to Inf, where 1 / (1 + e) is zero (results under 1e-37).
+// x sigmoid(a) and its slope for bf16, where each instruction counts, without signs apart: e = e^-a runs
+// up to Inf, where 1 / (1 + e) is zero (results under 1e-36). `low` is x, but no less than where that
+// is so: -Inf would meet the zero. t is `low`, but finite too, and t_da = t a'(t).
+__device__ __forceinline__ ValueAndSlope sigmoid_product_bf16(float low, float e, float t_da) {
+  const float upper = Exponential<__nv_bfloat16>::reciprocal(1.0f + e);
+  const float lower = fminf(e * upper, 1.0f);  // 1 - upper; the minimum drops Inf · 0
+  return {low * upper, fmaf(t_da, upper * lower, upper)};
+}
+
+template <>
+struct Swish<__nv_bfloat16> {
+  using Exp = Exponential<__nv_bfloat16>;
+  static constexpr float kFar = 120.0f;
+
+  static __device__ __forceinline__ ValueAndSlope both(float x) {
+    const float low = at_least(x, -kFar), t = at_most(low, kFar);
+    return sigmoid_product_bf16(low, decay(t), t);
+  }
+  static __device__ __forceinline__ float value(float x) {
+    const float low = at_least(x, -kFar);
+    return low * Exp::reciprocal(1.0f + decay(low));
+  }
+
+ private:
+  static __device__ __forceinline__ float decay(float x) {
+    return Exp::power(x * static_cast<float>(-Exp::kUnit));
+  }
+};
+
 template <>
 struct GeluTanh<__nv_bfloat16> {
   using Exp = Exponential<__nv_bfloat16>;
@@ -108,13 +138,11 @@ struct GeluTanh<__nv_bfloat16> {
 
   static __device__ __forceinline__ ValueAndSlope both(float x) {
     const float low = at_least(x, -kFar), t = at_most(low, kFar), square = t * t;
-    const float e = decay(t, square), upper = Exp::reciprocal(1.0f + e);
-    const float lower = fminf(e * upper, 1.0f);  // 1 - upper; the minimum drops Inf · 0
     const float da = fmaf(square, static_cast<float>(3.0 * kB), static_cast<float>(kA));
-    return {low * upper, fmaf(t * da, upper * lower, upper)};
+    return sigmoid_product_bf16(low, decay(t, square), t * da);
   }
   static __device__ __forceinline__ float value(float x) {
-    const float low = at_least(x, -kFar);  // -Inf would meet a zero
+    const float low = at_least(x, -kFar);
     return low * Exp::reciprocal(1.0f + decay(low, low * low));
   }
 
@@ -134,7 +162,7 @@ struct Gelu {
   // cost two bits.
   static __device__ __forceinline__ float mills_ratio(float t) {
     const float ct = t * 0.34375f;
-    const float u = Exponential<T>::reciprocal(1.0f + ct);
+    const float u = Exponential<T>::reciprocal(__fadd_rn(1.0f, ct));
     const float w = ct * u;
     float p = -0.0275824059096f;
     p = fmaf(p, w, 0.0778544121082f);
@@ -154,7 +182,7 @@ struct Gelu {
     const float e = Exp::power(t * t * static_cast<float>(-0.5 * Exp::kUnit));
     const float r = mills_ratio(t);
     const float slope = fmaf(t, -0.398942280401f, r) * e;  // at -t
-    return {fmaf(-t * r, e, fmaxf(x, 0.0f)), x < 0.0f ? slope : 1.0f - slope};
+    return {fmaf(-t * r, e, fmaxf(x, 0.0f)), x < 0.0f ? slope : __fsub_rn(1.0f, slope)};
   }
   static __device__ __forceinline__ float value(float x) { return both(x).value; }
 };
@@ -168,5 +196,22 @@ struct Relu2 {
   static __device__ __forceinline__ float value(float x) { return positive(x) * positive(x); }
   static __device__ __forceinline__ float slope(float x) { return 2.0f * positive(x); }
 };
+
+// The gradients of ops/activation.h: of x, or of value and gate.
+template <class F>
+__device__ __forceinline__ float plain_gradient(float x, float dy) {
+  return dy * F::both(x).slope;
+}
+
+struct GatedGradient {
+  float value;
+  float gate;
+};
+
+template <class F>
+__device__ __forceinline__ GatedGradient gated_gradient(float value, float gate, float dy) {
+  const ValueAndSlope f = F::both(gate);
+  return {dy * f.value, dy * value * f.slope};
+}
 
 }  // namespace twill::cuda

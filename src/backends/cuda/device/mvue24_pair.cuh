@@ -52,11 +52,16 @@ __device__ __forceinline__ float half_size(unsigned pair, int c) {
 // low bits of a float, whose sums run where minima do not.
 struct CountedPositions {
   float sum = 8388608.0f + 0x4444;
-  __device__ __forceinline__ void add_if(bool chosen, int amount) {
-    if (chosen) sum = __fadd_rn(sum, static_cast<float>(amount));
+  __device__ __forceinline__ void add_if(bool chosen, float amount) {
+    if (chosen) sum = __fadd_rn(sum, amount);
   }
   __device__ __forceinline__ unsigned bits() const { return __float_as_uint(sum) & 0xffffu; }
 };
+
+// What a step of a group's first position adds to them; one of its second adds four times that.
+__device__ __forceinline__ float step_of_first(int group) {
+  return static_cast<float>(1 << 4 * group);
+}
 
 struct MvuePairChecks {
   unsigned top = 0;    // the largest magnitudes of both channels
@@ -67,10 +72,10 @@ struct MvuePairChecks {
   }
 };
 
-// Group `group` of four: tokens x0 to x3 of both channels, their uniform numbers. What is kept of it as
-// two pairs in order; its positions go into `positions`.
+// A group of four: tokens x0 to x3 of both channels, its step_of_first(), their uniform numbers. What
+// is kept of it as two pairs in order; its positions go into `positions`.
 __device__ __forceinline__ uint2 mvue_pair(unsigned x0, unsigned x1, unsigned x2, unsigned x3,
-                                           int group, const float (&uniform)[2],
+                                           float first_step, const float (&uniform)[2],
                                            CountedPositions (&positions)[2],
                                            MvuePairChecks& checks) {
   const unsigned low01 = smaller_pair(x0, x1), high01 = larger_pair(x0, x1);
@@ -96,10 +101,10 @@ __device__ __forceinline__ uint2 mvue_pair(unsigned x0, unsigned x1, unsigned x2
     const bool i2 = c1 <= t1 && j3, i1 = c0 <= t1 && j2;
     first[c] = i2 ? x2 : i1 ? x1 : x0;
     second[c] = j3 ? x3 : j2 ? x2 : x1;
-    positions[c].add_if(i1, 1 << 4 * group);
-    positions[c].add_if(i2, 1 << 4 * group);
-    positions[c].add_if(j2, 4 << 4 * group);
-    positions[c].add_if(j3, 4 << 4 * group);
+    positions[c].add_if(i1, first_step);
+    positions[c].add_if(i2, first_step);
+    positions[c].add_if(j2, 4.0f * first_step);
+    positions[c].add_if(j3, 4.0f * first_step);
   }
   // Rounding keeps order and leaves a bf16 as it is: the larger of |x| and h may be taken behind it.
   const __nv_bfloat162 rounded = __floats2bfloat162_rn(h[0], h[1]);
