@@ -29,7 +29,7 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 23> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 24> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
@@ -52,6 +52,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 23> kKinds{{
     {"scatter_kept", kPacking},
     {"mvue24", kMvueDraw},
     {"pack_sample", kMvueDraw},
+    {"activation_sample", kMvueDraw},
     {"masked_decay", kDecayWork},
 }};
 

@@ -17,6 +17,7 @@ namespace twill {
 
 struct ActivationBackwardArgs;
 struct ActivationForwardArgs;
+struct ActivationSampleArgs;
 struct AdamwAllArgs;
 struct AdamwArgs;
 struct ApplyMaskArgs;
@@ -228,6 +229,9 @@ struct KernelTable {
   // Sampling and packing at once, for the calls that fuses_sample takes.
   bool (*fuses_sample)(const PackSampleArgs&) = nullptr;
   Kernel<PackSampleArgs> pack_sample = nullptr;
+  // The same behind the gradient of an activation, for the calls that fuses_activation_sample takes.
+  bool (*fuses_activation_sample)(const ActivationSampleArgs&) = nullptr;
+  Kernel<ActivationSampleArgs> activation_sample = nullptr;
   Kernel<FindKeptArgs> find_kept = nullptr;
   Kernel<GatherKeptArgs> gather_kept = nullptr;
   Kernel<ScatterKeptArgs> scatter_kept = nullptr;

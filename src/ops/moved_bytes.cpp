@@ -5,6 +5,7 @@
 #include <initializer_list>
 
 #include "ops/activation.h"
+#include "ops/activation_sample.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/cached_attention.h"
@@ -215,6 +216,10 @@ std::int64_t moved_bytes(const VenomSelectArgs& args) {
   return bytes_of({args.x, args.mask, args.row_order, args.column_order, args.mass});
 }
 
+std::int64_t moved_bytes(const ActivationSampleArgs& args) {
+  return moved_bytes(args.activation) + bytes_of({args.pack.storage}) +
+         result(args.pack.sum, args.pack.accumulate);
+}
 std::int64_t moved_bytes(const FindKeptArgs& args) {
   return bytes_of({args.mask, args.row_begin, args.column});
 }

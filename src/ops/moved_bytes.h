@@ -68,6 +68,7 @@ std::int64_t moved_bytes(const Unpack24Args& args);
 std::int64_t moved_bytes(const VenomSelectArgs& args);
 
 // Products that leave zeros out. A packed operand counts with all of its storage.
+std::int64_t moved_bytes(const ActivationSampleArgs& args);
 std::int64_t moved_bytes(const FindKeptArgs& args);
 std::int64_t moved_bytes(const GatherKeptArgs& args);
 std::int64_t moved_bytes(const KeptGradientArgs& args);

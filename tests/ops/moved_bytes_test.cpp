@@ -8,6 +8,7 @@
 #include <gtest/gtest.h>
 
 #include "ops/activation.h"
+#include "ops/activation_sample.h"
 #include "ops/adamw.h"
 #include "ops/attention.h"
 #include "ops/cached_attention.h"
@@ -310,6 +311,20 @@ TEST(MovedBytes, PackedProducts) {
   EXPECT_EQ(counted_flops(right), 2.0 * 11 * 3);
   right.accumulate = true;
   EXPECT_EQ(moved_bytes(right), 336 + 60);
+}
+
+TEST(MovedBytes, PackedSamples) {
+  PackSampleArgs pack{
+      .x = bf16({8, 16}), .sample = bf16({8, 16}), .shape = {}, .storage = u8({192})};
+  EXPECT_EQ(moved_bytes(pack), 256 + 192) << "the scratch is nobody's business";
+  pack.sum = f32({16});
+  EXPECT_EQ(moved_bytes(pack), 256 + 192 + 64);
+  // What is packed is dx, and counts once.
+  ActivationSampleArgs both{
+      .activation = {.x = bf16({8, 16}), .dy = bf16({8, 8}), .dx = bf16({8, 16})}, .pack = pack};
+  EXPECT_EQ(moved_bytes(both), 256 + 128 + 256 + 192 + 64);
+  both.pack.accumulate = true;
+  EXPECT_EQ(moved_bytes(both), 896 + 64);
 }
 
 TEST(MovedBytes, KeptEntries) {

@@ -102,6 +102,8 @@ const KernelTable* cuda_table() {
       .pack_both = cuda::pack_both,
       .fuses_sample = cuda::fuses_sample,
       .pack_sample = cuda::pack_sample,
+      .fuses_activation_sample = cuda::fuses_activation_sample,
+      .activation_sample = cuda::activation_sample,
       .open_timer = cuda::open_timer,
       .copy_bytes_per_second = cuda::copy_bytes_per_second,
       .readings = cuda::readings,

@@ -8,9 +8,11 @@
 namespace twill::cuda {
 
 std::int64_t packed_bytes(const PackedShape& shape, const Device& device);
+bool fuses_activation_sample(const ActivationSampleArgs& args);
 bool fuses_sample(const PackSampleArgs& args);
 bool packs_both(const PackBothArgs& args);
 
+void activation_sample(const ActivationSampleArgs& args, const Device& device, Queue& queue);
 void apply_mask(const ApplyMaskArgs& args, const Device& device, Queue& queue);
 void cluster_energy(const ClusterEnergyArgs& args, const Device& device, Queue& queue);
 void count_nonzero(const CountNonzeroArgs& args, const Device& device, Queue& queue);
