@@ -70,9 +70,26 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
   output_.forward(pass, after, residual, out);
 }
 
+// A gated activation's gradient is a kernel of its own in any case. A plain one's stays with dgrad where
+// it costs nothing there (kGeluTanh's is an epilogue of the product), or where nothing is gained here.
+bool FeedForward::samples_with_activation(const Pass& pass) const {
+  if (selection_.active(pass) || !input_.packs_sample(pass)) return false;
+  return is_gated(options_.activation) ||
+         (options_.activation != Activation::kGeluTanh &&
+          pass.context.kernels().fuses_activation_sample != nullptr);
+}
+
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
   recompute(pass, x);
   const View before = pass.rows(before_), after = pass.rows(after_), dbefore = pass.rows(dbefore_);
+  if (samples_with_activation(pass)) {
+    // A plain activation turns the gradient behind it into the one before it in place.
+    const View dafter = is_gated(options_.activation) ? pass.rows(dafter_) : dbefore;
+    output_.backward(pass, after, dout, dafter);
+    input_.wgrad_through_activation(
+        pass, x, {.kind = options_.activation, .x = before, .dy = dafter, .dx = dbefore});
+    return input_.dgrad(pass, dbefore, dx);
+  }
   const ConstView after_of_weight = selection_.for_wgrad(pass, after, /*is_gradient=*/false);
   if (is_gated(options_.activation)) {
     const View dafter = pass.rows(dafter_);

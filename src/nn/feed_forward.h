@@ -38,6 +38,9 @@ class FeedForward {
   void activate(const Pass& pass, ConstView x) const;
   // What backward() reads and forward() did not leave behind.
   void recompute(const Pass& pass, ConstView x) const;
+  // Whether backward() takes the activation's gradient where the input matrix samples it, and not
+  // behind the product that makes it.
+  bool samples_with_activation(const Pass& pass) const;
 
   Options options_;
   Recompute recompute_;

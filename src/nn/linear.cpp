@@ -4,10 +4,10 @@
 #include <algorithm>
 #include <cmath>
 
+#include "ops/activation_sample.h"
 #include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/mvue24.h"
-#include "ops/pack_sample.h"
 #include "ops/packed_times.h"
 #include "ops/times_packed.h"
 
@@ -163,9 +163,19 @@ void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View 
 }
 
 void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {
-  if (packs_sample(pass)) return packed_wgrad(pass, x, dy, /*with_bias=*/bias_ != nullptr);
+  if (packs_sample(pass)) {
+    pack_sample(pass.context, sampling(pass, dy, /*with_bias=*/bias_ != nullptr));
+    return times_packed_sample(pass, x);
+  }
   weight_gradient(pass, x, dy);
   bias_gradient(pass, dy);
+}
+
+void Linear::wgrad_through_activation(const Pass& pass, ConstView x,
+                                      const ActivationBackwardArgs& activation) const {
+  const PackSampleArgs pack = sampling(pass, activation.dx, /*with_bias=*/bias_ != nullptr);
+  activation_sample(pass.context, {.activation = activation, .pack = pack});
+  times_packed_sample(pass, x);
 }
 
 MvueLaw Linear::law() const {
@@ -188,7 +198,10 @@ void Linear::weight_gradient(const Pass& pass, ConstView x, ConstView dy) const 
     return;
   }
   if (leaves_out(pass, seam_.packed_activations.wgrad)) return wgrad_of_activations(pass, x, dy);
-  if (packs_sample(pass)) return packed_wgrad(pass, x, dy, /*with_bias=*/false);
+  if (packs_sample(pass)) {
+    pack_sample(pass.context, sampling(pass, dy, /*with_bias=*/false));
+    return times_packed_sample(pass, x);
+  }
   if (seam_.wgrad != WgradSample::kDense) {
     const View sample = pass.rows(sampled_);
     mvue24(pass.context, {.x = dy,
@@ -219,19 +232,22 @@ void Linear::wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) c
                 .accumulate = pass.accumulate});
 }
 
-void Linear::packed_wgrad(const Pass& pass, ConstView x, ConstView dy, bool with_bias) const {
+PackSampleArgs Linear::sampling(const Pass& pass, ConstView dy, bool with_bias) const {
+  return {.x = dy,
+          .sample = pass.rows(sampled_),
+          .shape = sample_shape(pass.tokens()),
+          .storage = packed_sample_,
+          .law = law(),
+          .seed = pass.seed,
+          .step = pass.micro_step,
+          .step_at = pass.micro_step_at,
+          .stream = seam_.stream,
+          .sum = with_bias ? bias_->gradient : View(),
+          .accumulate = pass.accumulate};
+}
+
+void Linear::times_packed_sample(const Pass& pass, ConstView x) const {
   const PackedShape shape = sample_shape(pass.tokens());
-  pack_sample(pass.context, {.x = dy,
-                             .sample = pass.rows(sampled_),
-                             .shape = shape,
-                             .storage = packed_sample_,
-                             .law = law(),
-                             .seed = pass.seed,
-                             .step = pass.micro_step,
-                             .step_at = pass.micro_step_at,
-                             .stream = seam_.stream,
-                             .sum = with_bias ? bias_->gradient : View(),
-                             .accumulate = pass.accumulate});
   packed_times(pass.context,
                {.packed = {.shape = shape, .storage = packed_sample_, .kept = shape.max_kept},
                 .b = x,

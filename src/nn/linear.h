@@ -8,9 +8,11 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
+#include "ops/activation.h"
 #include "ops/fp8.h"
 #include "ops/gemm.h"
 #include "ops/mvue24.h"
+#include "ops/pack_sample.h"
 
 namespace twill {
 
@@ -37,7 +39,13 @@ class Linear {
                        View dbefore) const;
   // dW (+)= dyᵀ x, db (+)= Σ dy. The bias never sees a sample of dy.
   void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
-  // The same with another dy for the weight than for the bias.
+  // The same for the dy that an activation behind this layer has: dy = activation.dx, which is written.
+  // Where packs_sample().
+  void wgrad_through_activation(const Pass& pass, ConstView x,
+                                const ActivationBackwardArgs& activation) const;
+  // Whether the weight's gradient samples dy and packs the sample; then it can sum dy for the bias too.
+  bool packs_sample(const Pass& pass) const;
+  // wgrad() with another dy for the weight than for the bias.
   void weight_gradient(const Pass& pass, ConstView x, ConstView dy) const;
   void bias_gradient(const Pass& pass, ConstView dy) const;
   // Where bias_gradient() puts its sums, (out); absent without a bias.
@@ -57,10 +65,10 @@ class Linear {
                                   bool transpose) const;
   void wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
   MvueLaw law() const;
-  // Whether weight_gradient() samples dy and packs the sample; then it can sum dy for the bias too.
-  bool packs_sample(const Pass& pass) const;
-  // dW (+)= sampleᵀ x without the sample's zeros; db too where asked.
-  void packed_wgrad(const Pass& pass, ConstView x, ConstView dy, bool with_bias) const;
+  // How dy is sampled and packed, and db (+)= Σ dy on the way, where asked.
+  PackSampleArgs sampling(const Pass& pass, ConstView dy, bool with_bias) const;
+  // dW (+)= sampleᵀ x without the sample's zeros.
+  void times_packed_sample(const Pass& pass, ConstView x) const;
   PackedShape sample_shape(std::int64_t tokens) const;
   // `x` itself, or its rounded copy in `scratch`.
   ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
