@@ -7,6 +7,7 @@
 #include "cli/paired_ratio.h"
 #include "cli/slice_times.h"
 #include "ops/activation.h"
+#include "ops/activation_sample.h"
 #include "ops/masked_decay.h"
 #include "ops/mvue24.h"
 #include "ops/pack_both.h"
@@ -145,10 +146,9 @@ std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView
   };
   add("MVUE alone", moved_bytes(draw), [&] { mvue24(context, draw); });
   add("MVUE and packing", moved_bytes(pack_of(dy)), [&] { pack_sample(context, pack_of(dy)); });
-  add("GELU gradient, MVUE, packing", moved_bytes(slope) + moved_bytes(pack_of(dx.view())), [&] {
-    activation_backward(context, slope);
-    pack_sample(context, pack_of(dx.view()));
-  });
+  const ActivationSampleArgs fused{.activation = slope, .pack = pack_of(dx.view())};
+  add("GELU gradient, MVUE, packing", moved_bytes(fused),
+      [&] { activation_sample(context, fused); });
   return overheads;
 }
 

@@ -24,8 +24,8 @@ struct SparseOverhead {
 std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmPattern& pattern,
                                              const WeightShape& shape, DType type, double seconds);
 
-// Of a gradient (tokens, outputs): MVUE alone, MVUE with packing, and both behind the gradient of
-// tanh-GELU, counted as the two calls that they are.
+// Of a gradient (tokens, outputs): MVUE alone, MVUE with packing, and both with the gradient of
+// tanh-GELU in one call.
 std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView dy,
                                                double seconds);
 
