@@ -165,11 +165,10 @@ Context open_for_products(const BenchCommand& command) {
   RunConfig config = read_run_config(words.config_file, words.overrides);
   if (command.threads > 0) config.threads = command.threads;
   Context context = open_context(config);
-  require(
-      packs_matrices(context, storage_type(config, context)),
-      "bench gemm: the {} backend has no packed products of {} here: on a GPU they need Hopper, "
-      "bf16 and a build with CUTLASS; device=cpu measures the CPU's",
-      context.kernels().name, name_of(storage_type(config, context)));
+  require(packs_matrices(context, storage_type(config, context)),
+          "bench gemm: the {} backend has no packed products of {} here: on a GPU they need "
+          "Ampere or later and bf16; device=cpu measures the CPU's",
+          context.kernels().name, name_of(storage_type(config, context)));
   return context;
 }
 

@@ -146,9 +146,17 @@ std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView
   };
   add("MVUE alone", moved_bytes(draw), [&] { mvue24(context, draw); });
   add("MVUE and packing", moved_bytes(pack_of(dy)), [&] { pack_sample(context, pack_of(dy)); });
-  const ActivationSampleArgs fused{.activation = slope, .pack = pack_of(dx.view())};
-  add("GELU gradient, MVUE, packing", moved_bytes(fused),
-      [&] { activation_sample(context, fused); });
+  const ActivationSampleArgs of_gelu{.activation = slope, .pack = pack_of(dx.view())};
+  add("GELU gradient, MVUE, packing", moved_bytes(of_gelu),
+      [&] { activation_sample(context, of_gelu); });
+  if (channels % 2 != 0) return overheads;
+  // As many channels of dx: half of them are gates.
+  const Shape half{tokens, channels / 2};
+  ActivationSampleArgs of_swiglu = of_gelu;
+  of_swiglu.activation.kind = Activation::kSwiglu;
+  of_swiglu.activation.dy = dy.slice(0, half.num_elements()).reshaped(half);
+  add("SwiGLU gradient, MVUE, packing", moved_bytes(of_swiglu),
+      [&] { activation_sample(context, of_swiglu); });
   return overheads;
 }
 

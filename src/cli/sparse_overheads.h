@@ -25,7 +25,7 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
                                              const WeightShape& shape, DType type, double seconds);
 
 // Of a gradient (tokens, outputs): MVUE alone, MVUE with packing, and both with the gradient of
-// tanh-GELU in one call.
+// tanh-GELU or of SwiGLU in one call.
 std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView dy,
                                                double seconds);
 

@@ -156,8 +156,15 @@ TEST_F(SampledActivationOfFfn, ChangesNoGradientOnTheGpu) {
     for (const bool bias : {true, false}) {
       KernelTable table = *cuda_table();
       SamplingFfn ffn(table, DType::kBf16, {.activation = activation, .bias = bias});
+      table.activation_sample = [](const ActivationSampleArgs& args, const Device& where,
+                                   Queue& queue) {
+        ++fused_calls;
+        cuda_table()->activation_sample(args, where, queue);
+      };
       ffn.gradients();  // products choose their kernels when first seen
+      fused_calls = 0;
       const Values together = ffn.gradients();
+      EXPECT_EQ(fused_calls, activation == Activation::kGeluTanh ? 0 : 1);
       table.fuses_activation_sample = nullptr;
       ffn.gradients();
       EXPECT_TRUE(expect_same_bits("gradients", together, ffn.gradients()))

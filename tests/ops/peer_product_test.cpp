@@ -93,7 +93,9 @@ TEST_P(PeerProductOnDevice, IsTheProduct) {
            .other = other.view(right ? Shape{problem.m, problem.k} : Shape{problem.k, problem.n}),
            .result = c.view(transposes ? Shape{problem.n, problem.m} : Shape{problem.m, problem.n}),
            .transposed = transposes});
-      if (!report.product) GTEST_SKIP() << report.reason;
+      if (!report.product && report.reason.find("libcusparseLt") != std::string::npos)
+        GTEST_SKIP() << report.reason;
+      ASSERT_TRUE(report.product) << report.reason;
       report.product->compress();
       report.product->run();
       wait(*setup.context());

@@ -155,6 +155,7 @@ class CusparseltProduct final : public PeerProduct {
   void require_structure() {
     const PeerMemory flag(sizeof(int));
     int invalid = 1;
+    TWILL_CUDA_CHECK(cudaMemsetAsync(flag.data(), 0, sizeof(int), stream_));  // it is only set
     TWILL_PEER_CALL(SpMMAPruneCheck2, handle_.get(), structured().get(), form_.structured_is_a,
                     structured_operation(), args_.structured.bytes(),
                     static_cast<int*>(flag.data()), stream_);
@@ -222,7 +223,9 @@ PeerProductReport open_cusparselt_product(const PeerProductArgs& args, const Dev
       best.product = std::move(product);
     } catch (const std::exception& refusal) {
       static_cast<void>(cudaGetLastError());  // no launch behind shall report it
-      if (best.reason.empty()) best.reason = refusal.what();
+      const std::string why = refusal.what();
+      if (best.reason.find(why) == std::string::npos)
+        best.reason += (best.reason.empty() ? "" : "; ") + why;
     }
   }
   if (best.product) best.reason.clear();

@@ -7,7 +7,8 @@
 
 namespace twill::cuda {
 
-// Takes 1 GiB of the GPU beside the operands, twice that while it searches. Whatever the library says no to is a reason, no error.
+// Takes 1 GiB of the GPU beside the operands, twice that while it searches. Whatever the library says
+// no to is a reason, no error.
 PeerProductReport open_cusparselt_product(const PeerProductArgs& args, const Device& device,
                                           Queue& queue);
 

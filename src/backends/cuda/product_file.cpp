@@ -32,7 +32,7 @@ namespace {
 namespace fs = std::filesystem;
 
 // Counts changes of the key, of its numbers' meaning and of the rules for candidates.
-constexpr int kFormat = 5;
+constexpr int kFormat = 6;
 constexpr std::string_view kTitle = "twill products";
 constexpr std::string_view kChecksum = "checksum ";
 

@@ -18,8 +18,9 @@ namespace twill::cuda {
 struct ProductKey {
   std::int64_t m = 0, n = 0, k = 0;
   std::int64_t trans_a = 0, trans_b = 0, accumulate = 0;  // 0 or 1
-  std::int64_t type = 0, result_type = 0;                 // DType of a and b, of c
-  std::int64_t epilogue = 0;  // GemmEpilogue; of 2:4 products from 16 on
+  std::int64_t type = 0,
+               result_type = 0;  // DType of a and b, of c; of 2:4 products a mark of their ways
+  std::int64_t epilogue = 0;     // GemmEpilogue; of 2:4 products from 16 on
   // Bytes by which the operands are aligned, at most 16; 0: not there.
   std::int64_t align_a = 0, align_b = 0, align_c = 0;
   std::int64_t align_bias = 0, align_addend = 0, align_before = 0;

@@ -11,6 +11,9 @@
 // shape alone, whose sums a second kernel adds in order. No atomics, one order of sums.
 #include <cuda_bf16.h>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <initializer_list>
 #include <limits>
 

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <string_view>
 #include <vector>
 
@@ -64,18 +65,6 @@ std::optional<Choice> from_algorithm(std::span<const SparseWay> ways,
   return std::nullopt;
 }
 
-// Whether it adds to what it has written before does not matter to its time.
-ProductKey key_of(SparseEpilogue epilogue, const SparseProduct& product) {
-  const bool adds_other = product.addend != nullptr && product.addend != product.d;
-  return {.m = product.m,
-          .n = product.n,
-          .k = product.k,
-          .type = static_cast<std::int64_t>(DType::kBf16),
-          .epilogue = 16 + static_cast<std::int64_t>(epilogue),
-          .align_bias = product.bias != nullptr ? 16 : 0,
-          .align_addend = adds_other ? 16 : 0};
-}
-
 double flops_of(const SparseProduct& product) {
   return 2.0 * static_cast<double>(product.m) * static_cast<double>(product.n) *
          static_cast<double>(product.k);
@@ -99,6 +88,12 @@ class Call {
 
   bool is_possible() const { return !possible_.empty(); }
   Choice first() const { return {.way = possible_.front()}; }
+  // Of the ways among which the choice is.
+  std::int64_t mark() const {
+    std::string names;
+    for (const std::size_t way : possible_) names += std::string(ways_[way].name) + '\n';
+    return static_cast<std::int64_t>(hash_bytes(names.data(), names.size()) >> 1);
+  }
   std::optional<Choice> choice_of(const Algorithm& algorithm) const {
     return from_algorithm(ways_, possible_, algorithm);
   }
@@ -151,6 +146,19 @@ class Call {
   std::vector<std::size_t> possible_;
 };
 
+// A build with other ways, or a GPU that runs others, chooses anew: also against two steps. Whether it adds to what it has written before does not matter to its time.
+ProductKey key_of(SparseEpilogue epilogue, const SparseProduct& product, const Call& call) {
+  const bool adds_other = product.addend != nullptr && product.addend != product.d;
+  return {.m = product.m,
+          .n = product.n,
+          .k = product.k,
+          .type = static_cast<std::int64_t>(DType::kBf16),
+          .result_type = call.mark(),
+          .epilogue = 16 + static_cast<std::int64_t>(epilogue),
+          .align_bias = product.bias != nullptr ? 16 : 0,
+          .align_addend = adds_other ? 16 : 0};
+}
+
 bool may_time(const SparseProduct& product, Queue& queue) {
   return flops_of(product) >= kWorthTiming && product.addend != product.d &&
          !cuda_queue(queue).is_recording();
@@ -173,7 +181,7 @@ bool run(SparseEpilogue epilogue, const SparseProduct& product, const Device& de
   const Call call(epilogue, product, device, queue);
   if (!call.is_possible()) return false;
   ProductPlan& plan = products_of(queue).plan();
-  const ProductKey key = key_of(epilogue, product);
+  const ProductKey key = key_of(epilogue, product, call);
   if (plan.chosen(key) == nullptr && !settle_known(call, key, in_two_steps != nullptr, plan)) {
     if (!may_time(product, queue)) return call.launch(call.first());
     const Choice best = call.quickest();
