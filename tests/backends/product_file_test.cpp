@@ -176,7 +176,7 @@ TEST(ProductFile, BelongsToOneMachine) {
   const std::string restored = old == nullptr ? "" : old;
   setenv("TWILL_CACHE", dir.path().c_str(), 1);
   const std::string path = default_products_path(some_machine());
-  EXPECT_EQ(path, dir / "products-5-NVIDIA-H200-132-130100-13000.txt");
+  EXPECT_EQ(path, dir / "products-6-NVIDIA-H200-132-130100-13000.txt");
   ProductFile(some_machine(), path).add(product(1), algorithm(1), nullptr);
   const auto expect_other = [&](const auto& change) {
     Machine other = some_machine();
