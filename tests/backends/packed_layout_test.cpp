@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The layout of packed 2:4 matrices against what Hopper's tensor cores want, told another way.
+// The layout of packed 2:4 matrices against what sparse tensor cores want, told another way.
 #include "backends/cuda/packed_layout.h"
 
 #include <bit>

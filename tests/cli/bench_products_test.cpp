@@ -68,7 +68,7 @@ TEST(BenchProducts, UsualCasesAreThoseOfFiveModels) {
   EXPECT_EQ(std::ranges::count(cases, true, &ProductCase::wgrad), 5);
   for (const ProductCase& problem : cases) {
     EXPECT_EQ(problem.wgrad, problem.shape.outputs > problem.shape.inputs);
-    EXPECT_EQ(problem.shape.outputs % 16 + problem.shape.inputs % 16, 0) << "what Hopper packs";
+    EXPECT_EQ(problem.shape.outputs % 16 + problem.shape.inputs % 16, 0) << "what GPUs pack";
   }
 }
 

@@ -171,6 +171,8 @@ class CusparseltProduct final : public PeerProduct {
     workspace_ = PeerMemory(std::max(bytes, kSearchWorkspace));
     TWILL_PEER_CALL(MatmulSearch, handle_.get(), plan_.get(), &kOne, a(), b(), &kZero,
                     args_.result.bytes(), args_.result.bytes(), workspace_.data(), &stream_, 1);
+    TWILL_PEER_CALL(MatmulGetWorkspace, handle_.get(), plan_.get(), &bytes);
+    require(bytes <= kSearchWorkspace, "the algorithm it found wants {} bytes of workspace", bytes);
     run();
     TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_));
     int algorithm = -1, split = -1;

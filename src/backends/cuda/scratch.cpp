@@ -9,9 +9,10 @@
 namespace twill::cuda {
 namespace {
 
-// More than the partial sums of a model's step (13 MB for norms of 8192 columns on 132 SMs). It grows
-// for norms of rows that are not aligned (30 MB at 1601 columns) and for sums over masks of the
-// largest matrices; in the first step, and beside the memory table.
+// More than the partial sums of most steps (13 MB for norms of 8192 columns on 132 SMs). It grows for
+// norms of rows that are not aligned (30 MB at 1601 columns), for sums over masks of the largest
+// matrices and for sums of biases that come with packed samples (26 MB at 65536 tokens of 6400
+// channels); in the first step, and beside the memory table.
 constexpr std::int64_t kFirstReductionBytes = 16 << 20;
 
 struct Reduction final : QueueState {

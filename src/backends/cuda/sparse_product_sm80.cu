@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The way of sparse_product.h for Ampere and whatever follows it: our own kernel around mma.sp, on
-// values and positions as packed_layout.h has them for Hopper.
+// values and positions as packed_layout.h has them.
 //
 // A block of four warps computes 128 x 128 of D from steps of 64 entries along K, three steps of
 // operands in shared memory, two blocks on a multiprocessor. A warp has 64 x 64: of B, which is not
