@@ -16,7 +16,8 @@
 
 namespace twill::cuda {
 
-// The one of greater magnitude in each half, its sign that of the product; a NaN wins.
+// The one of greater magnitude in each half, its sign that of the product; a NaN wins. Before sm_86 the
+// same by integers, which order like magnitudes: compiled for sm_80, and run on no such GPU yet.
 __device__ __forceinline__ unsigned larger_pair(unsigned a, unsigned b) {
 #if defined(__CUDA_ARCH__) && __CUDA_ARCH__ >= 860
   unsigned y;
