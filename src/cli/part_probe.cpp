@@ -233,7 +233,7 @@ WorkSeconds PartProbe::profile_of(const Body& body) {
 
 WorkSeconds PartProbe::profile() {
   if (step_ == 0) step();  // the first one enters the phase
-  const WorkSeconds common = profile_of([this] { ordinary_step(); });
+  WorkSeconds common = profile_of([this] { ordinary_step(); });
   if (rare_.every <= 0) return common;
   WorkSeconds mean;
   // A step that does rare work has every op that others have.
