@@ -75,15 +75,6 @@ testing::AssertionResult expect_both(const char* what, const BothSides& sides, D
   return testing::AssertionSuccess();
 }
 
-// Masters that bf16 rounds, among them NaN, infinities, denormals and zeros of both signs.
-Values awkward_weights(Random& random, std::int64_t count) {
-  Values values = unrounded(random, count);
-  const Values specials = awkward_values(random, count);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (i % 4 == i / 64 % 4) values[i] = specials[i];
-  return values;
-}
-
 // Random patterns of two by two in every 4 x 4 block.
 Values transposable_mask(Random& random, std::int64_t rows, std::int64_t cols) {
   const auto& patterns = transposable_patterns();
@@ -194,7 +185,7 @@ testing::AssertionResult check_both24(const Setup& setup, const Shape& shape, Pa
   BothSides fused(setup, shape24(R, C, PackedSide::kRight, pattern));
   BothSides apart(aside, shape24(R, C, PackedSide::kRight, pattern));
   for (const bool same_mask : {false, true}) {
-    Values dense = awkward_weights(random, R * C);
+    Values dense = awkward_masters(random, R * C);
     if (type == DType::kBf16) dense = rounded_to_bf16(dense);
     fused.pack(dense, mask, type, same_mask);
     apart.pack(dense, mask, type, same_mask);
@@ -235,7 +226,7 @@ TEST_P(PackBoth24, OneSideHasTheSameBytesFromAnyAddress) {
       for (const bool transpose : {false, true})
         for (const bool has_mask : {false, true}) {
           const Values mask = random_mask24(random, R, C);
-          const Values dense = awkward_weights(random, R * C);
+          const Values dense = awkward_masters(random, R * C);
           Storage24 one(GetParam(), shape24(R, C)), other(aside, shape24(R, C));
           one.pack(has_mask ? dense : kept_of(dense, mask), has_mask ? mask : Values(), transpose,
                    DType::kF32);

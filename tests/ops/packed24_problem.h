@@ -56,6 +56,15 @@ inline Values rounded_to_bf16(Values values) {
   return values;
 }
 
+// Master weights: numbers that bf16 rounds, and every fourth one a special.
+inline Values awkward_masters(Random& random, std::int64_t count) {
+  Values values = unrounded(random, count);
+  const Values specials = awkward_values(random, count);
+  for (std::size_t i = 0; i < values.size(); ++i)
+    if (i % 4 == i / 64 % 4) values[i] = specials[i];
+  return values;
+}
+
 // Storage on a setup: aligned, with nothing behind its last byte, and rubbish in it at first.
 class Storage24 {
  public:

@@ -328,31 +328,27 @@ TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOnRandomShapes) {
   }
 }
 
-TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOnALargerProduct) {
+// Every `stride`-th row of a product over random packed samples, written and added to.
+testing::AssertionResult check_left_rows(const Setup& setup, std::int64_t channels,
+                                         std::int64_t tokens, std::int64_t n, std::int64_t stride) {
   Random random;
-  const std::int64_t channels = 520, tokens = 1003, n = 1024;  // 1.07e9 FLOPs
-  Storage24 packed(GetParam(), shape24(channels, tokens, PackedSide::kLeft));
+  Storage24 packed(setup, shape24(channels, tokens, PackedSide::kLeft));
   pack_random(random, packed, true);
   std::vector<std::int64_t> picked;
-  for (std::int64_t channel = 0; channel < channels; channel += 13) picked.push_back(channel);
+  for (std::int64_t channel = 0; channel < channels; channel += stride) picked.push_back(channel);
   LeftProblem problem{.n = n, .b = random.normal(tokens * n)};
-  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked));
+  if (auto result = check_left(setup, packed, problem, picked); !result) return result;
   problem.c = random.normal(channels * n);
-  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked)) << "accumulating";
+  return check_left(setup, packed, problem, picked) << " accumulating";
+}
+
+TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOnALargerProduct) {
+  EXPECT_TRUE(check_left_rows(GetParam(), 520, 1003, 1024, 13));  // 1.07e9 FLOPs
 }
 
 // Few sums, each of many terms: who computes them may cut K into parts.
 TEST_P(Packed24Products, PackedTimesMatchesTheReferenceOverManyTokens) {
-  Random random;
-  const std::int64_t channels = 136, tokens = 8203, n = 72;
-  Storage24 packed(GetParam(), shape24(channels, tokens, PackedSide::kLeft));
-  pack_random(random, packed, true);
-  std::vector<std::int64_t> picked;
-  for (std::int64_t channel = 0; channel < channels; channel += 5) picked.push_back(channel);
-  LeftProblem problem{.n = n, .b = random.normal(tokens * n)};
-  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked));
-  problem.c = random.normal(channels * n);
-  EXPECT_TRUE(check_left(GetParam(), packed, problem, picked)) << "accumulating";
+  EXPECT_TRUE(check_left_rows(GetParam(), 136, 8203, 72, 5));
 }
 
 INSTANTIATE_TEST_SUITE_P(Tables, Packed24Products, testing::ValuesIn(setups_that_pack_bf16()),

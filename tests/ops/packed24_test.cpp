@@ -14,15 +14,6 @@ namespace {
 class Packed24 : public Packed24Test {};
 GTEST_ALLOW_UNINSTANTIATED_PARAMETERIZED_TEST(Packed24);
 
-// Master weights: numbers that bf16 rounds, and every fourth one a special.
-Values awkward_masters(Random& random, std::int64_t count) {
-  Values values = unrounded(random, count);
-  const Values specials = awkward_values(random, count);
-  for (std::size_t i = 0; i < values.size(); ++i)
-    if (i % 4 == i / 64 % 4) values[i] = specials[i];
-  return values;
-}
-
 Values masked(Values values, const Values& mask) {
   for (std::size_t i = 0; i < values.size(); ++i)
     if (mask[i] == 0.0) values[i] = 0.0;
