@@ -4,8 +4,8 @@
 // memory: of four token rows two remain, in the same columns. Positions are gathered in shared memory,
 // 512 bytes of an atom.
 //
-// 2 B read and 1.125 B written per element (328 MB at 16384 x 6400, 77 us at 4.26 TB/s). About 14
-// instructions per element (mvue24_pair.cuh), half of them at half rate: some 55 us of arithmetic under
+// 2 B read and 1.125 B written per element (328 MB at 16384 x 6400, 77 us at 4.26 TB/s). About 17
+// instructions per element (mvue24_pair.cuh), half of them at half rate: some 60 us of arithmetic under
 // it. A thread has 32 registers of rows and 80 in all, so that 24 warps of an SM cover their latencies.
 #include "ops/pack_sample.h"
 

@@ -70,9 +70,4 @@ __device__ __forceinline__ void store8(__nv_bfloat16* to, const unsigned (&words
                : "memory");
 }
 
-// Half c of a word of two bf16.
-__device__ __forceinline__ float half_of(unsigned word, int c) {
-  return __uint_as_float(c == 0 ? word << 16 : word & 0xffff'0000u);
-}
-
 }  // namespace twill::cuda

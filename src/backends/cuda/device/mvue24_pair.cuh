@@ -44,10 +44,12 @@ __device__ __forceinline__ unsigned nonzero_pair(unsigned a) {
   return __hne2_mask(*reinterpret_cast<const __nv_bfloat162*>(&a), __nv_bfloat162(0.0f, 0.0f));
 }
 
-// |half c| as f32; the sign goes with whatever takes the result, at no cost.
-__device__ __forceinline__ float half_size(unsigned pair, int c) {
-  return fabsf(__uint_as_float(c == 0 ? pair << 16 : pair & 0xffff'0000u));
+// Half c of a word of two bf16.
+__device__ __forceinline__ float half_of(unsigned word, int c) {
+  return __uint_as_float(c == 0 ? word << 16 : word & 0xffff'0000u);
 }
+// Its magnitude; the sign goes with whatever takes the result, at no cost.
+__device__ __forceinline__ float half_size(unsigned word, int c) { return fabsf(half_of(word, c)); }
 
 // Four positions of four bits each, one nibble after the other: counted from kIdlePositions on in the
 // low bits of a float, whose sums run where minima do not.
