@@ -32,8 +32,9 @@ void check_version(Library& library) {
                        library.GetProperty(kPatchVersion, &patch) == kSuccess;
   library.version = fmt::format("{}.{}.{}", major, minor, patch);
   if (!answers || major != kKnownMajor || minor != kKnownMinor)
-    library.problem = fmt::format("{} is version {}, expected {}.{}", kFile, library.version,
-                                  kKnownMajor, kKnownMinor);
+    library.problem =
+        fmt::format("{} is version {}, expected {}.{}, which `./twill deps cusparselt` fetches",
+                    kFile, library.version, kKnownMajor, kKnownMinor);
 }
 
 Library open() {
