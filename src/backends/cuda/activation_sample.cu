@@ -30,8 +30,7 @@ constexpr int kGroups = kMvueTokens / 4;
 constexpr int kAcross = static_cast<int>(kAtom) / kSampleChannels;  // threads of a token
 constexpr int kThreads = kAcross * static_cast<int>(kAtom) / kMvueTokens;
 constexpr int kAtomPieces = static_cast<int>(kAtomHalves) / 8;  // of sixteen bytes
-constexpr unsigned kZerosKept = 0xeeeeu;         // four groups of zeros: ops/mvue24.h keeps 2 and 3
-constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid
+constexpr unsigned kZerosKept = 0xeeeeu;  // four groups of zeros: ops/mvue24.h keeps 2 and 3
 
 // Of an SM: 72 registers of a plain thread, 96 of a gated one.
 template <bool kGated>
@@ -233,10 +232,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm<kGated>) void activation_sam
   if (job.step_at != nullptr) draws.step = static_cast<std::uint32_t>(*job.step_at);
   const int m_in = static_cast<int>(threadIdx.x) % kAcross * kSampleChannels;
   const int k_in = static_cast<int>(threadIdx.x) / kAcross * kMvueTokens;
-  const std::int64_t token = std::int64_t{blockIdx.y} * kAtom + k_in;
-  const SamplePlace at{
-      token / kMvueTokens, std::int64_t{blockIdx.x} * kAtom + m_in,
-      static_cast<int>(min(max(job.tokens - token, std::int64_t{0}), std::int64_t{kMvueTokens}))};
+  const SamplePlace at = sample_place(m_in, k_in, job.tokens);
   if (at.channel < job.cols && at.tokens > 0) {
     run_thread<F, kGated, kWhole, kSums>(job, draws, at, m_in, k_in, shared);
   } else {
@@ -257,11 +253,10 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm<kGated>) void activation_sam
           shared.atoms[part][threadIdx.x];
     if constexpr (kSums) {
       static_assert(kThreads == kAtom);
-      const auto* of_channel = reinterpret_cast<const float*>(shared.sums[part]) + threadIdx.x;
       const std::int64_t channel = std::int64_t{blockIdx.x} * kAtom + threadIdx.x;
       if (channel < job.cols)
         job.partials[(std::int64_t{blockIdx.y} * kParts<kGated> + part) * job.cols + channel] =
-            ((of_channel[0] + of_channel[kAtom]) + of_channel[2 * kAtom]) + of_channel[3 * kAtom];
+            channel_sum(shared.sums[part], threadIdx.x);
     }
   }
 }

@@ -40,6 +40,8 @@ inline bool is_aligned(std::initializer_list<ConstView> views) {
   });
 }
 
+inline constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid's second side
+
 // Blocks for `items` pieces of work, at most `per_sm` on every multiprocessor; never zero.
 inline unsigned grid_for(std::int64_t items, int per_sm, const Device& device) {
   const std::int64_t resident = std::int64_t{std::max(device.num_sms, 1)} * per_sm;

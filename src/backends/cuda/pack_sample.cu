@@ -27,7 +27,6 @@ namespace {
 constexpr int kChannels = kSampleChannels;
 constexpr int kThreads = static_cast<int>(kAtom / kChannels * (kAtom / kMvueTokens));
 constexpr int kBlocksPerSm = 12;
-constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid
 
 // Word w of sixteen rows, two channels: rows 2 g and 2 g + 1 become what group g keeps. False where
 // the numbers want sample_any.
@@ -70,7 +69,7 @@ template <bool kWhole, bool kSums>
 __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
     const __nv_bfloat16* x, __nv_bfloat16* values, uint4* positions, MvueDraws draws,
     const std::int32_t* step_at, PackedLayout layout, float* partials) {
-  __shared__ float4 of_tokens[kAtom / kMvueTokens][kAtom / kChannels];
+  __shared__ float4 of_threads[kThreads];
   __shared__ uint4 atom[kAtomHalves / 8];
   auto* words = reinterpret_cast<std::uint16_t*>(atom);
   if (step_at != nullptr) draws.step = static_cast<std::uint32_t>(*step_at);
@@ -78,9 +77,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
   const int m_in = static_cast<int>(threadIdx.x) % 16 * kChannels;
   const int k_in = static_cast<int>(threadIdx.x) / 16 * kMvueTokens;
   const std::int64_t token = std::int64_t{blockIdx.y} * kAtom + k_in;
-  const SamplePlace at{
-      token / kMvueTokens, std::int64_t{blockIdx.x} * kAtom + m_in,
-      static_cast<int>(min(max(layout.cols - token, std::int64_t{0}), std::int64_t{kMvueTokens}))};
+  const SamplePlace at = sample_place(m_in, k_in, layout.cols);
   const bool is_inside = at.channel < channels && at.tokens > 0;
   const __nv_bfloat16* from = x + token * channels + at.channel;
   __nv_bfloat16* to = values + token / 2 * channels + at.channel;
@@ -93,7 +90,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
   if constexpr (kSums) {
     float sums[kChannels] = {};
     add_rows(rows, sums);
-    of_tokens[threadIdx.x / 16][threadIdx.x % 16] = make_float4(sums[0], sums[1], sums[2], sums[3]);
+    of_threads[threadIdx.x] = make_float4(sums[0], sums[1], sums[2], sums[3]);
   }
   unsigned codes[kChannels];
   bool is_usual = true;
@@ -124,12 +121,10 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_sample_kernel(
   if (threadIdx.x < kAtomHalves / 8)
     positions[index * (kAtomHalves / 8) + threadIdx.x] = atom[threadIdx.x];
   if constexpr (kSums) {
-    const auto* of_channel = reinterpret_cast<const float*>(of_tokens) + threadIdx.x;
     const std::int64_t channel = std::int64_t{blockIdx.x} * kAtom + threadIdx.x;
     static_assert(kThreads == kAtom);
     if (channel < channels)
-      partials[blockIdx.y * channels + channel] =
-          ((of_channel[0] + of_channel[kAtom]) + of_channel[2 * kAtom]) + of_channel[3 * kAtom];
+      partials[blockIdx.y * channels + channel] = channel_sum(of_threads, threadIdx.x);
   }
 }
 

@@ -189,9 +189,8 @@ void launch(const TilePacking& args, Queue& queue) {
 }  // namespace
 
 bool packs_by_tiles(const PackedShape& shape, std::initializer_list<ConstView> operands) {
-  constexpr std::int64_t kMostBlocks = 65535;  // of a grid, down
   return shape.side == PackedSide::kRight &&
-         std::max(shape.rows, shape.cols) <= kMostBlocks * kAtom && is_aligned(operands);
+         std::max(shape.rows, shape.cols) <= kMostBlocksDown * kAtom && is_aligned(operands);
 }
 
 void pack_tiles(const TilePacking& args, Queue& queue) {

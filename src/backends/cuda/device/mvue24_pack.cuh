@@ -9,6 +9,7 @@
 #include "backends/cuda/device/mvue24_draw.cuh"
 #include "backends/cuda/device/mvue24_pair.cuh"
 #include "backends/cuda/device/vec.cuh"
+#include "backends/cuda/packed_layout.h"
 
 namespace twill::cuda {
 
@@ -20,6 +21,20 @@ struct SamplePlace {
   std::int64_t channel;  // the first
   int tokens;            // that exist, at most sixteen
 };
+
+// Of the thread whose tokens and channels begin at k_in and m_in of the block's atom.
+__device__ __forceinline__ SamplePlace sample_place(int m_in, int k_in, std::int64_t tokens) {
+  const std::int64_t token = std::int64_t{blockIdx.y} * kAtom + k_in;
+  return {token / kMvueTokens, std::int64_t{blockIdx.x} * kAtom + m_in,
+          static_cast<int>(min(max(tokens - token, std::int64_t{0}), std::int64_t{kMvueTokens}))};
+}
+
+// The sum of a channel of an atom, of sums that threads have left over sixteen tokens of four channels:
+// thread t in place t.
+__device__ __forceinline__ float channel_sum(const float4* of_threads, unsigned channel) {
+  const auto* sums = reinterpret_cast<const float*>(of_threads) + channel;
+  return ((sums[0] + sums[kAtom]) + sums[2 * kAtom]) + sums[3 * kAtom];
+}
 
 // The code of ops/pack24.h for two kept entries of four, bit k of `set` for entry k. As text from
 // set 3 on: 0x4, -, 0x8, 0x9, -, -, 0xC, 0xD, -, 0xE.
