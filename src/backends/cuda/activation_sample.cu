@@ -26,6 +26,7 @@
 namespace twill::cuda {
 namespace {
 
+static_assert(kSampleSide == kAtom);
 constexpr int kGroups = kMvueTokens / 4;
 constexpr int kAcross = static_cast<int>(kAtom) / kSampleChannels;  // threads of a token
 constexpr int kThreads = kAcross * static_cast<int>(kAtom) / kMvueTokens;

@@ -24,6 +24,7 @@
 namespace twill::cuda {
 namespace {
 
+static_assert(kSampleSide == kAtom);
 constexpr int kChannels = kSampleChannels;
 constexpr int kThreads = static_cast<int>(kAtom / kChannels * (kAtom / kMvueTokens));
 constexpr int kBlocksPerSm = 12;

@@ -9,11 +9,11 @@
 #include "backends/cuda/device/mvue24_draw.cuh"
 #include "backends/cuda/device/mvue24_pair.cuh"
 #include "backends/cuda/device/vec.cuh"
-#include "backends/cuda/packed_layout.h"
 
 namespace twill::cuda {
 
-inline constexpr int kSampleChannels = 4;  // of a thread: two words of bf16
+inline constexpr int kSampleChannels = 4;        // of a thread: two words of bf16
+inline constexpr std::int64_t kSampleSide = 64;  // tokens and channels of a block: kAtom
 
 // Where a thread's sixteen tokens of four channels lie.
 struct SamplePlace {
@@ -24,8 +24,8 @@ struct SamplePlace {
 
 // Of the thread whose tokens and channels begin at k_in and m_in of the block's atom.
 __device__ __forceinline__ SamplePlace sample_place(int m_in, int k_in, std::int64_t tokens) {
-  const std::int64_t token = std::int64_t{blockIdx.y} * kAtom + k_in;
-  return {token / kMvueTokens, std::int64_t{blockIdx.x} * kAtom + m_in,
+  const std::int64_t token = std::int64_t{blockIdx.y} * kSampleSide + k_in;
+  return {token / kMvueTokens, std::int64_t{blockIdx.x} * kSampleSide + m_in,
           static_cast<int>(min(max(tokens - token, std::int64_t{0}), std::int64_t{kMvueTokens}))};
 }
 
@@ -33,7 +33,7 @@ __device__ __forceinline__ SamplePlace sample_place(int m_in, int k_in, std::int
 // thread t in place t.
 __device__ __forceinline__ float channel_sum(const float4* of_threads, unsigned channel) {
   const auto* sums = reinterpret_cast<const float*>(of_threads) + channel;
-  return ((sums[0] + sums[kAtom]) + sums[2 * kAtom]) + sums[3 * kAtom];
+  return ((sums[0] + sums[kSampleSide]) + sums[2 * kSampleSide]) + sums[3 * kSampleSide];
 }
 
 // The code of ops/pack24.h for two kept entries of four, bit k of `set` for entry k. As text from
