@@ -34,16 +34,16 @@ std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
   return context.kernels().packed_bytes(shape, context.device());
 }
 
-void validate(const PackMatrixArgs& args) {
-  require_float_types("pack_matrix", {{"dense", args.dense}}, {});
-  require(args.dense.shape().rank() == 2, "[pack_matrix] dense must have two dimensions, got {}",
+void validate(const PackMatrixArgs& args, const char* op) {
+  require_float_types(op, {{"dense", args.dense}}, {});
+  require(args.dense.shape().rank() == 2, "[{}] dense must have two dimensions, got {}", op,
           to_string(args.dense.shape()));
-  require_bytes("pack_matrix", {"mask", args.mask, true}, args.dense.shape());
+  require_bytes(op, {"mask", args.mask, true}, args.dense.shape());
   const PackedShape& shape = args.shape;
-  require_shape("pack_matrix", {"dense", args.dense},
+  require_shape(op, {"dense", args.dense},
                 args.transpose ? Shape{shape.cols, shape.rows} : Shape{shape.rows, shape.cols});
-  require_shape_of_pattern("pack_matrix", shape);
-  require_dtype("pack_matrix", {"storage", args.storage}, DType::kU8);
+  require_shape_of_pattern(op, shape);
+  require_dtype(op, {"storage", args.storage}, DType::kU8);
 }
 
 void validate(const UnpackMatrixArgs& args) {

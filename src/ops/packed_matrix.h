@@ -77,7 +77,8 @@ bool packs_any_mask(const Context& context);
 // Bytes that a packed matrix of this shape takes; 0: the backend does not pack it.
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape);
 
-void validate(const PackMatrixArgs& args);
+// `op`: whose message it is where another op packs.
+void validate(const PackMatrixArgs& args, const char* op = "pack_matrix");
 void validate(const UnpackMatrixArgs& args);
 void pack_matrix(const Context& context, const PackMatrixArgs& args);
 void unpack_matrix(const Context& context, const UnpackMatrixArgs& args);

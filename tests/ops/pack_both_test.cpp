@@ -149,16 +149,17 @@ TEST(PackBothErrors, NameTheProblem) {
   EXPECT_NO_THROW(validate(good));
   PackBothArgs bad = good;
   bad.shape_transposed = shape;
-  expect_error([&] { validate(bad); }, "dense must have shape (12, 4), got (4, 12)");
+  expect_error([&] { validate(bad); }, "[pack_both] dense must have shape (12, 4), got (4, 12)");
   bad = good;
   bad.mask = mask.view({12, 4});
-  expect_error([&] { validate(bad); }, "mask must have shape (4, 12), got (12, 4)");
+  expect_error([&] { validate(bad); }, "[pack_both] mask must have shape (4, 12), got (12, 4)");
   bad = good;
   bad.storage_transposed = {};
-  expect_error([&] { validate(bad); }, "storage must be u8, got f32");
+  expect_error([&] { validate(bad); }, "[pack_both] storage must be u8, got f32");
   bad = good;
   bad.storage_transposed = small.view({431});
-  expect_error([&] { pack_both(reference, bad); }, "storage must have 432 bytes, got 431");
+  expect_error([&] { pack_both(reference, bad); },
+               "[pack_both] storage must have 432 bytes, got 431");
 }
 
 class PackBoth24 : public Packed24Test {};
