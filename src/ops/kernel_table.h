@@ -62,6 +62,7 @@ struct RotaryArgs;
 struct RouteTokensArgs;
 struct ScatterKeptArgs;
 struct Select24Args;
+struct SoftPack24Args;
 struct SoftThreshold24Args;
 struct SoftThreshold24SumsArgs;
 struct SumArgs;
@@ -226,6 +227,9 @@ struct KernelTable {
   // A matrix and its transposed from one reading, for the calls that packs_both takes.
   bool (*packs_both)(const PackBothArgs&) = nullptr;
   Kernel<PackBothArgs> pack_both = nullptr;
+  // A soft threshold and its packing from one reading, for the calls that fuses_soft_pack takes.
+  bool (*fuses_soft_pack)(const SoftPack24Args&) = nullptr;
+  Kernel<SoftPack24Args> soft_pack24 = nullptr;
   // Sampling and packing at once, for the calls that fuses_sample takes.
   bool (*fuses_sample)(const PackSampleArgs&) = nullptr;
   Kernel<PackSampleArgs> pack_sample = nullptr;

@@ -32,6 +32,7 @@
 #include "ops/rotary.h"
 #include "ops/route_tokens.h"
 #include "ops/select24.h"
+#include "ops/soft_pack24.h"
 #include "ops/soft_threshold24.h"
 #include "ops/sum.h"
 #include "ops/sum_squares.h"
@@ -246,6 +247,9 @@ std::int64_t moved_bytes(const PackedTimesArgs& args) {
 }
 std::int64_t moved_bytes(const ScatterKeptArgs& args) {
   return bytes_of({args.kept.row_begin, args.kept.column, args.values, args.values});
+}
+std::int64_t moved_bytes(const SoftPack24Args& args) {
+  return bytes_of({args.x, args.keeps_projected ? args.projected : View(), args.storage});
 }
 std::int64_t moved_bytes(const TimesPackedArgs& args) {
   return bytes_of({args.x, args.packed.storage, args.c, args.bias, args.addend, args.before});

@@ -9,6 +9,7 @@
 //   cached_attention  the rows of the cache that are written, and those that are read
 //   rotary            the heads that turn
 //   pack_matrix, pack_both: no mask where it is the same as before; the storage has it
+//   soft_pack24       the projected matrix where it is kept
 //   topology_update, regrow_moments: all of every tensor; what changes depends on values
 //
 // FLOPs: a product 2 M N K, one that leaves zeros out 2 M per kept entry; attention 4 D per visible
@@ -77,6 +78,7 @@ std::int64_t moved_bytes(const PackMatrixArgs& args);
 std::int64_t moved_bytes(const PackSampleArgs& args);
 std::int64_t moved_bytes(const PackedTimesArgs& args);
 std::int64_t moved_bytes(const ScatterKeptArgs& args);
+std::int64_t moved_bytes(const SoftPack24Args& args);
 std::int64_t moved_bytes(const TimesPackedArgs& args);
 std::int64_t moved_bytes(const UnpackMatrixArgs& args);
 

@@ -19,11 +19,11 @@ void require_groups(std::string_view op, const ConstView& x, GroupAxis axis) {
 
 }  // namespace
 
-void validate(const SoftThreshold24Args& args) {
-  require_float_types("soft_threshold24", {{"y", args.y}}, {{"x", args.x}});
-  require_groups("soft_threshold24", args.x, args.axis);
-  require_shape("soft_threshold24", {"y", args.y}, args.x.shape());
-  require(std::isfinite(args.scale), "[soft_threshold24] scale must be finite, got {}", args.scale);
+void validate(const SoftThreshold24Args& args, const char* op) {
+  require_float_types(op, {{"y", args.y}}, {{"x", args.x}});
+  require_groups(op, args.x, args.axis);
+  require_shape(op, {"y", args.y}, args.x.shape());
+  require(std::isfinite(args.scale), "[{}] scale must be finite, got {}", op, args.scale);
 }
 
 void validate(const SoftThreshold24SumsArgs& args) {

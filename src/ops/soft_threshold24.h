@@ -42,7 +42,8 @@ struct SoftThreshold24SumsArgs {
   GroupAxis axis = GroupAxis::kWithinRow;
 };
 
-void validate(const SoftThreshold24Args& args);
+// `op`: whose message it is where another op begins with this one.
+void validate(const SoftThreshold24Args& args, const char* op = "soft_threshold24");
 void validate(const SoftThreshold24SumsArgs& args);
 void soft_threshold24(const Context& context, const SoftThreshold24Args& args);
 void soft_threshold24_sums(const Context& context, const SoftThreshold24SumsArgs& args);

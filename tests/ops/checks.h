@@ -59,6 +59,7 @@ testing::AssertionResult check_kept_gradient(const Setup& setup);
 testing::AssertionResult check_pack_both(const Setup& setup);
 testing::AssertionResult check_pack_matrix(const Setup& setup);
 testing::AssertionResult check_packed_times(const Setup& setup);
+testing::AssertionResult check_soft_pack24(const Setup& setup);
 testing::AssertionResult check_times_packed(const Setup& setup);
 
 // All of them, for suites that vary something else.
@@ -101,6 +102,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_rotary,
     check_route_tokens,
     check_select24,
+    check_soft_pack24,
     check_soft_threshold24,
     check_soft_threshold24_sums,
     check_sum_squares,

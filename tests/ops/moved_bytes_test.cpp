@@ -34,6 +34,7 @@
 #include "ops/rotary.h"
 #include "ops/route_tokens.h"
 #include "ops/select24.h"
+#include "ops/soft_pack24.h"
 #include "ops/soft_threshold24.h"
 #include "ops/sum.h"
 #include "ops/sum_squares.h"
@@ -297,6 +298,11 @@ TEST(MovedBytes, PackedProducts) {
   EXPECT_EQ(moved_bytes(both), 140 + 192 + 128) << "the mask may stay unread";
   EXPECT_EQ(moved_bytes(pack), 140 + 192);
   pack.same_mask = false;
+  SoftPack24Args soft{
+      .x = f32({5, 8}), .projected = bf16({5, 8}), .shape = packed.shape, .storage = u8({192})};
+  EXPECT_EQ(moved_bytes(soft), 160 + 80 + 192);
+  soft.keeps_projected = false;
+  EXPECT_EQ(moved_bytes(soft), 160 + 192) << "scratch is nobody's business";
   EXPECT_EQ(moved_bytes(UnpackMatrixArgs{.packed = packed, .dense = f32({5, 7})}), 192 + 140);
   TimesPackedArgs left{.x = f32({3, 7}), .packed = packed, .c = f32({3, 5})};
   EXPECT_EQ(moved_bytes(left), 84 + 192 + 60);

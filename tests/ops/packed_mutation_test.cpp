@@ -9,6 +9,7 @@
 #include "ops/pack_both.h"
 #include "ops/packed_matrix.h"
 #include "ops/packed_times.h"
+#include "ops/soft_pack24.h"
 #include "ops/times_packed.h"
 
 namespace twill {
@@ -39,6 +40,39 @@ template <auto kChange>
 void fuse_both(KernelTable& table) {
   table.packs_both = [](const PackBothArgs&) { return true; };
   table.pack_both = pack_both_changed<kChange>;
+}
+
+// A backend that projects and packs at once, likewise.
+void soft_pack_by_steps(const SoftPack24Args& args, const Device& d, Queue& q) {
+  reference_table().soft_threshold24(args.projection(), d, q);
+  reference_table().pack_matrix(args.packing(), d, q);
+}
+template <auto kChange>
+void fuse_soft_pack(KernelTable& table) {
+  table.fuses_soft_pack = [](const SoftPack24Args&) { return true; };
+  table.soft_pack24 = [](const SoftPack24Args& args, const Device& d, Queue& q) {
+    SoftPack24Args broken = args;
+    kChange(broken);
+    soft_pack_by_steps(broken, d, q);
+  };
+}
+template <auto kKernel>
+void fuse_soft_pack_as(KernelTable& table) {
+  table.fuses_soft_pack = [](const SoftPack24Args&) { return true; };
+  table.soft_pack24 = kKernel;
+}
+void soft_pack_only_projects(const SoftPack24Args& args, const Device& d, Queue& q) {
+  reference_table().soft_threshold24(args.projection(), d, q);
+  std::vector<float> zeros(static_cast<std::size_t>(args.x.num_elements()));
+  PackMatrixArgs nothing = args.packing();
+  nothing.dense = view_of(zeros.data(), args.x.shape());
+  reference_table().pack_matrix(nothing, d, q);
+}
+void soft_pack_only_packs(const SoftPack24Args& args, const Device& d, Queue& q) {
+  std::vector<float> scratch(static_cast<std::size_t>(args.x.num_elements()));
+  SoftPack24Args elsewhere = args;
+  elsewhere.projected = view_of(scratch.data(), args.x.shape());
+  soft_pack_by_steps(elsewhere, d, q);
 }
 
 template <class Change>
@@ -117,6 +151,14 @@ const Mutation kPacked[] = {
      }>},
     {"PackBothByOneSideTurnsNone", check_pack_both,
      change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.transpose = false; }>},
+    {"SoftPackForgetsScale", check_soft_pack24,
+     fuse_soft_pack<[](SoftPack24Args& args) { args.scale = 1.0; }>},
+    {"SoftPackTakesOtherGroups", check_soft_pack24, fuse_soft_pack<[](SoftPack24Args& args) {
+       args.axis =
+           args.axis == GroupAxis::kWithinRow ? GroupAxis::kWithinColumn : GroupAxis::kWithinRow;
+     }>},
+    {"SoftPackOnlyProjects", check_soft_pack24, fuse_soft_pack_as<soft_pack_only_projects>},
+    {"SoftPackOnlyPacks", check_soft_pack24, fuse_soft_pack_as<soft_pack_only_packs>},
     {"PackForgetsMask", check_pack_matrix,
      change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.mask = {}; }>},
     {"PackForgetsTranspose", check_pack_matrix,
