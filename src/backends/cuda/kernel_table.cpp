@@ -100,6 +100,8 @@ const KernelTable* cuda_table() {
       .packed_times = cuda::packed_times,
       .packs_both = cuda::packs_both,
       .pack_both = cuda::pack_both,
+      .fuses_soft_pack = cuda::fuses_soft_pack,
+      .soft_pack24 = cuda::soft_pack24,
       .fuses_sample = cuda::fuses_sample,
       .pack_sample = cuda::pack_sample,
       .fuses_activation_sample = cuda::fuses_activation_sample,

@@ -25,16 +25,6 @@ namespace {
 constexpr int kThreads = 256;
 constexpr int kBlocksPerSm = 4;  // at most 64 registers a thread; all blocks are resident
 
-// A group whose entries become y. Zeros are +0 under any scale.
-__device__ __forceinline__ void project(float& x0, float& x1, float& x2, float& x3, float scale) {
-  const float threshold = threshold_of(x0, x1, x2, x3);
-  const auto scaled = [&](float x) {
-    const float soft = softened(x, threshold);
-    return soft == 0.0f ? 0.0f : __fmul_rn(scale, soft);
-  };
-  x0 = scaled(x0), x1 = scaled(x1), x2 = scaled(x2), x3 = scaled(x3);
-}
-
 // kPacks packs of V elements, `stride` packs apart; all loads stand before the first store, which
 // may be to the same memory.
 template <int kPacks, int V, bool kWhole, class Y>
@@ -47,7 +37,7 @@ __device__ __forceinline__ void project_packs(const float* x, Y* y, float scale,
   for (int p = 0; p < kPacks; ++p) {
     auto& v = values[p];
 #pragma unroll
-    for (int i = 0; i < V; i += 4) project(v[i], v[i + 1], v[i + 2], v[i + 3], scale);
+    for (int i = 0; i < V; i += 4) soften_group(v[i], v[i + 1], v[i + 2], v[i + 3], scale);
     write_values<kWhole>(y + (pack + p * stride) * V, v);
   }
 }
@@ -75,7 +65,7 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void project_columns_kernel
 #pragma unroll
     for (int r = 0; r < 4; ++r) read_values<kWhole>(x + at + r * cols, v[r]);
 #pragma unroll
-    for (int i = 0; i < V; ++i) project(v[0][i], v[1][i], v[2][i], v[3][i], scale);
+    for (int i = 0; i < V; ++i) soften_group(v[0][i], v[1][i], v[2][i], v[3][i], scale);
 #pragma unroll
     for (int r = 0; r < 4; ++r) write_values<kWhole>(y + at + r * cols, v[r]);
   }

@@ -10,6 +10,7 @@ namespace twill::cuda {
 std::int64_t packed_bytes(const PackedShape& shape, const Device& device);
 bool fuses_activation_sample(const ActivationSampleArgs& args);
 bool fuses_sample(const PackSampleArgs& args);
+bool fuses_soft_pack(const SoftPack24Args& args);
 bool packs_both(const PackBothArgs& args);
 
 void activation_sample(const ActivationSampleArgs& args, const Device& device, Queue& queue);
@@ -30,6 +31,7 @@ void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queu
 void regrow_moments(const RegrowMomentsArgs& args, const Device& device, Queue& queue);
 void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
 void select24(const Select24Args& args, const Device& device, Queue& queue);
+void soft_pack24(const SoftPack24Args& args, const Device& device, Queue& queue);
 void soft_threshold24(const SoftThreshold24Args& args, const Device& device, Queue& queue);
 void soft_threshold24_sums(const SoftThreshold24SumsArgs& args, const Device& device, Queue& queue);
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue);

@@ -43,6 +43,17 @@ __device__ __forceinline__ float softened(float x, float threshold) {
   return rest <= 0.0f ? 0.0f : copysignf(rest, x);
 }
 
+// A group whose entries become scale · S(x). Zeros are +0 under any scale.
+__device__ __forceinline__ void soften_group(float& x0, float& x1, float& x2, float& x3,
+                                             float scale) {
+  const float threshold = threshold_of(x0, x1, x2, x3);
+  const auto scaled = [&](float x) {
+    const float soft = softened(x, threshold);
+    return soft == 0.0f ? 0.0f : __fmul_rn(scale, soft);
+  };
+  x0 = scaled(x0), x1 = scaled(x1), x2 = scaled(x2), x3 = scaled(x3);
+}
+
 // Where four rows of V neighbouring columns begin: item of the (R / 4) (C / V) of a matrix.
 template <int V>
 __device__ __forceinline__ std::int64_t quad_rows_at(std::int64_t item, std::int64_t cols) {
