@@ -29,7 +29,7 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 24> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 25> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
@@ -47,6 +47,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 24> kKinds{{
     {"soft_threshold24_sums", kProjection},
     {"pack_matrix", kPacking},
     {"pack_both", kPacking},
+    {"soft_pack24", kPacking},  // the projection comes with it
     {"find_kept", kPacking},
     {"gather_kept", kPacking},
     {"scatter_kept", kPacking},

@@ -296,6 +296,7 @@ void SparsityEngine::refresh_masks(const Context& context, bool counts_flips) {
 void SparsityEngine::project_all(const Context& context) {
   if (!projects(phase())) return;
   if (phase().weights.scale == "recomputed" && phase().weights.is_soft()) set_scales(context);
+  if (phase().weights.is_soft() && plan_.execution != "masked") return;  // pack_all does it
   for (SparseLayer* layer : scoped())
     if (!layer->is_unpacked) project(context, phase().weights, *layer);
 }

@@ -206,6 +206,10 @@ struct LayerProbe::PatternLayer {
 
   void choose() { choose_mask(probe.context_, part, seam, own.value, layer.mask); }
   void carry() { project(probe.context_, part, layer); }
+  void carry_softly(Side& forward, Side& dgrad) {
+    project_softly(probe.context_, part, layer, {forward.shape, forward.storage.view()},
+                   {dgrad.shape, dgrad.storage.view()});
+  }
   // Nothing is packed where it is not wanted.
   Side side(bool transpose, bool wanted) {
     const bool is_soft = part.is_soft();
@@ -239,9 +243,11 @@ double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep
   Side forward = layer.side(/*transpose=*/false, upkeep.packs_forward);
   Side dgrad = layer.side(/*transpose=*/true, upkeep.packs_dgrad);
   const bool new_mask = part.is_soft() || part.refresh == 1;
-  double seconds = pack_seconds(forward, dgrad, !new_mask);
-  // Masked weights are made for who takes them: a soft projection is packed from there.
-  if (part.is_soft() || !forward.shape || !dgrad.shape)
+  double seconds = part.is_soft()
+                       ? probed_seconds(context_, [&] { layer.carry_softly(forward, dgrad); })
+                       : pack_seconds(forward, dgrad, !new_mask);
+  // Masked weights are made for who takes them.
+  if (!part.is_soft() && (!forward.shape || !dgrad.shape))
     seconds += probed_seconds(context_, [&] { layer.carry(); });
   if (!part.is_soft() || phase.decay.on != "none") {
     const double packing = new_mask ? 0.0 : pack_seconds(forward, dgrad, false);

@@ -6,7 +6,9 @@
 
 #include "ops/fill.h"
 #include "ops/pack_both.h"
+#include "ops/soft_pack24.h"
 #include "ops/transfer.h"
+#include "sparsity/scope.h"
 #include "sparsity/topology_steering.h"
 #include "sparsity/weight_projection.h"
 
@@ -51,6 +53,31 @@ std::optional<PackedShape> packed_shape(const Context& context, const SparseLaye
                      .type = type};
   if (packed_bytes(context, packed) == 0) return std::nullopt;
   return packed;
+}
+
+void project_softly(const Context& context, const WeightsPart& part, const SparseLayer& layer,
+                    const SideToPack& forward, const SideToPack& dgrad) {
+  LinearSeam& seam = *layer.seam;
+  // Its zeros are read where forward has nothing packed, by dgrad, and by a rounding to FP8. Where nobody
+  // reads it, a pass of too few tokens for packed products unpacks it.
+  const bool is_read =
+      !forward.shape || seam.fp8 != Fp8Mode::kNone || matches_any(part.dgrad, seam.name);
+  seam.unpacked = is_read ? View() : layer.projected;
+  if (!forward.shape && !dgrad.shape) return project(context, part, layer);
+  const SideToPack& first = forward.shape ? forward : dgrad;
+  soft_pack24(context, {.x = layer.weight(),
+                        .projected = layer.projected,
+                        .axis = axis_of(part.axis, seam),
+                        .scale = layer.beta,
+                        .shape = *first.shape,
+                        .storage = first.storage,
+                        .transpose = !forward.shape,
+                        .keeps_projected = is_read});
+  if (forward.shape && dgrad.shape)
+    pack_matrix(context, {.dense = layer.projected,
+                          .shape = *dgrad.shape,
+                          .storage = dgrad.storage,
+                          .transpose = true});
 }
 
 void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
@@ -106,22 +133,20 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
     forward = reserved_shape(context, layer, part, /*transpose=*/false);
   if (density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0)
     dgrad = reserved_shape(context, layer, part, /*transpose=*/true);
-  // A soft projection has no mask: it keeps what it has not made zero.
-  const ConstView dense = part.is_soft() ? ConstView(layer.projected) : layer.weight();
-  const ConstView mask = part.is_soft() ? ConstView() : ConstView(layer.mask);
-  const bool is_known =
-      same_mask && !part.is_soft() && (!forward || has_forward_) && (!dgrad || has_dgrad_);
-  if (forward && dgrad) {
-    pack_both(context, {.dense = dense,
-                        .mask = mask,
+  const bool is_known = same_mask && (!forward || has_forward_) && (!dgrad || has_dgrad_);
+  if (part.is_soft()) {
+    project_softly(context, part, layer, {forward, forward_}, {dgrad, dgrad_});
+  } else if (forward && dgrad) {
+    pack_both(context, {.dense = layer.weight(),
+                        .mask = layer.mask,
                         .shape = *forward,
                         .storage = forward_,
                         .shape_transposed = *dgrad,
                         .storage_transposed = dgrad_,
                         .same_mask = is_known});
   } else if (forward || dgrad) {
-    pack_matrix(context, {.dense = dense,
-                          .mask = mask,
+    pack_matrix(context, {.dense = layer.weight(),
+                          .mask = layer.mask,
                           .shape = forward ? *forward : *dgrad,
                           .storage = forward ? forward_ : dgrad_,
                           .transpose = !forward,

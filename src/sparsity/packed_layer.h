@@ -34,7 +34,8 @@ class PackedLayer {
   void reserve(Builder& builder, const SparseLayer& layer, const std::vector<Use>& uses);
 
   // Packs what forward and dgrad take now and points the seam to it, or takes it away where the
-  // plan has dense operands. `same_mask`: only values have changed since the last call.
+  // plan has dense operands. A soft projection is made here too, also where nothing is packed of it.
+  // `same_mask`: only values have changed since the last call.
   void pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
             const PlanEntry& entry, bool same_mask);
   void drop(const SparseLayer& layer);
@@ -82,6 +83,17 @@ class PackedLayer {
 // the backend cannot.
 std::optional<PackedShape> packed_shape(const Context& context, const SparseLayer& layer,
                                         const WeightsPart& part, bool transpose, DType type);
+
+// One side of a weight, to be packed; nothing where it has no shape.
+struct SideToPack {
+  std::optional<PackedShape> shape = {};
+  View storage = {};
+};
+
+// The soft projection of the layer's weight, and what is packed of it: one side with the projection
+// itself from one reading of the master.
+void project_softly(const Context& context, const WeightsPart& part, const SparseLayer& layer,
+                    const SideToPack& forward, const SideToPack& dgrad);
 
 // Share of a layer's weights that a part keeps now.
 double density_of(const WeightsPart& part, const SparseLayer& layer);
