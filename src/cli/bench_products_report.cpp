@@ -47,9 +47,9 @@ std::string product_rows(const ProductBench& bench) {
 }
 
 std::string overhead_rows(const ProductBench& bench, double copy) {
-  std::string text = fmt::format("{:<30}{:>10}{:>10}{:>10}\n", "besides", "ms", "GB/s", "of copy");
+  std::string text = fmt::format("{:<37}{:>10}{:>10}{:>10}\n", "besides", "ms", "GB/s", "of copy");
   for (const SparseOverhead& overhead : bench.overheads)
-    text += fmt::format("{:<30}{:>10}{:>10.4g}{:>10}\n", overhead.work, ms_cell(overhead.seconds),
+    text += fmt::format("{:<37}{:>10}{:>10.4g}{:>10}\n", overhead.work, ms_cell(overhead.seconds),
                         overhead.bytes / overhead.seconds / 1e9,
                         copy > 0.0 ? fmt::format("{:.0f}%", 100.0 * overhead.share_of(copy)) : "");
   return text;

@@ -13,6 +13,7 @@
 #include "ops/pack_both.h"
 #include "ops/pack_sample.h"
 #include "ops/select24.h"
+#include "ops/soft_pack24.h"
 #include "ops/transfer.h"
 #include "ops/transposable24.h"
 
@@ -31,7 +32,7 @@ SparseOverhead timed_overhead(const Context& context, const char* work, double b
 
 // A weight and all that a step keeps beside it.
 struct WeightCopy {
-  Tensor weight, gradient, mask, packed, packed_transposed;
+  Tensor weight, gradient, mask, packed, packed_transposed, projected;
 };
 
 PackMatrixArgs packing_of(WeightCopy& copy, PackedShape shape, bool transpose) {
@@ -54,6 +55,14 @@ PackBothArgs packing_of_both(WeightCopy& copy, const PackedShape& shape) {
           .storage_transposed = copy.packed_transposed.view()};
 }
 
+SoftPack24Args soft_packing_of(WeightCopy& copy, const PackedShape& shape) {
+  return {.x = copy.weight.view(),
+          .projected = copy.projected.view(),
+          .scale = 1.5,
+          .shape = shape,
+          .storage = copy.packed.view()};
+}
+
 MaskedDecayArgs decay_of(WeightCopy& copy) {
   return {.target = copy.gradient.view(),
           .weight = copy.weight.view(),
@@ -74,17 +83,18 @@ std::vector<WeightCopy> weight_copies(const Context& context, const GemmPattern&
   std::swap(transposed.rows, transposed.cols);
   const std::int64_t bytes = packed_bytes(context, shape);
   const std::int64_t bytes_transposed = packed_bytes(context, transposed);
-  const std::int64_t each = 9 * sides.num_elements() + bytes + bytes_transposed;
+  const std::int64_t each =
+      (9 + size_of(shape.type)) * sides.num_elements() + bytes + bytes_transposed;
   const std::int64_t count = std::clamp<std::int64_t>(kColdBytes / each, 1, kMostCopies);
   std::vector<WeightCopy> copies;
   for (std::int64_t i = 0; i < count; ++i) {
     const auto stream = static_cast<std::uint64_t>(10 + i);
-    copies.push_back(
-        {.weight = normal_matrix(context, DType::kF32, sides, stream),
-         .gradient = Tensor(DType::kF32, sides, context.memory()),
-         .mask = Tensor(DType::kU8, sides, context.memory()),
-         .packed = Tensor(DType::kU8, {bytes}, context.memory()),
-         .packed_transposed = Tensor(DType::kU8, {bytes_transposed}, context.memory())});
+    copies.push_back({.weight = normal_matrix(context, DType::kF32, sides, stream),
+                      .gradient = Tensor(DType::kF32, sides, context.memory()),
+                      .mask = Tensor(DType::kU8, sides, context.memory()),
+                      .packed = Tensor(DType::kU8, {bytes}, context.memory()),
+                      .packed_transposed = Tensor(DType::kU8, {bytes_transposed}, context.memory()),
+                      .projected = Tensor(shape.type, sides, context.memory())});
     search_mask(context, pattern, copies.back().weight.view(), copies.back().mask.view());
   }
   return copies;
@@ -120,6 +130,10 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
     add("pack both", moved_bytes(packing_of_both(first, packed)),
         [&] { pack_both(context, packing_of_both(next(), packed)); });
   }
+  // S-STE's groups lie in rows.
+  if (pattern.kind == GemmPattern::Kind::kRows)
+    add("soft threshold and packing", moved_bytes(soft_packing_of(first, packed)),
+        [&] { soft_pack24(context, soft_packing_of(next(), packed)); });
   add("masked decay", moved_bytes(decay_of(first)),
       [&] { masked_decay(context, decay_of(next())); });
   return overheads;
@@ -157,6 +171,22 @@ std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView
   of_swiglu.activation.dy = dy.slice(0, half.num_elements()).reshaped(half);
   add("SwiGLU gradient, MVUE, packing", moved_bytes(of_swiglu),
       [&] { activation_sample(context, of_swiglu); });
+  // Alone, on rows of tokens as products write them.
+  const ActivationForwardArgs forward{
+      .kind = Activation::kSwiglu,
+      .x = before.view(),
+      .y = sample.view().slice(0, half.num_elements()).reshaped(half)};
+  const ActivationBackwardArgs& backward = of_swiglu.activation;
+  const KernelTable& kernels = context.kernels();
+  add("SwiGLU", moved_bytes(forward), [&] { activation_forward(context, forward); });
+  if (kernels.activation_forward_by_channel != nullptr)
+    add("SwiGLU, channel by channel", moved_bytes(forward),
+        [&] { kernels.activation_forward_by_channel(forward, context.device(), context.queue()); });
+  add("SwiGLU gradient", moved_bytes(backward), [&] { activation_backward(context, backward); });
+  if (kernels.activation_backward_by_channel != nullptr)
+    add("SwiGLU gradient, channel by channel", moved_bytes(backward), [&] {
+      kernels.activation_backward_by_channel(backward, context.device(), context.queue());
+    });
   return overheads;
 }
 

@@ -249,6 +249,10 @@ struct KernelTable {
   DeviceReadings (*readings)(const Device&) = nullptr;
   // The vendor's own 2:4 product, what ours are measured against (ops/peer_product.h).
   PeerProductReport (*open_peer_product)(const PeerProductArgs&, const Device&, Queue&) = nullptr;
+  // Activations walked down the tokens of one channel after the other, as a kernel for channel-major
+  // products would: the same bits. What that order costs on rows of tokens is for `bench gemm` to show.
+  Kernel<ActivationForwardArgs> activation_forward_by_channel = nullptr;
+  Kernel<ActivationBackwardArgs> activation_backward_by_channel = nullptr;
   // A named stretch on the time line of a profiler; they nest.
   void (*push_range)(const char* name) = nullptr;
   void (*pop_range)() = nullptr;

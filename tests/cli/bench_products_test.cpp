@@ -46,6 +46,10 @@ TEST(BenchProducts, MeasuresProductsAndOverheads) {
   EXPECT_EQ(bytes_of("mask search"), 64 * 32 * (4 + 1));
   EXPECT_EQ(bytes_of("masked decay"), 64 * 32 * (4 + 4 + 4 + 1));
   EXPECT_EQ(bytes_of("MVUE alone"), 48 * 64 * 2 * 4);
+  EXPECT_EQ(bytes_of("SwiGLU"), 48 * (64 + 32) * 4) << "two halves in, one out";
+  EXPECT_EQ(bytes_of("SwiGLU gradient"), 48 * (64 + 32 + 64) * 4);
+  EXPECT_EQ(bytes_of("SwiGLU, channel by channel"), -1.0) << "CPUs have no such kernel";
+  EXPECT_GT(bytes_of("soft threshold and packing"), 64 * 32 * (4 + 4 + 2));
   for (const char* work : {"pack W", "pack W transposed", "pack both", "MVUE and packing",
                            "GELU gradient, MVUE, packing"})
     EXPECT_GT(bytes_of(work), 0.0) << work;

@@ -110,6 +110,8 @@ const KernelTable* cuda_table() {
       .copy_bytes_per_second = cuda::copy_bytes_per_second,
       .readings = cuda::readings,
       .open_peer_product = cuda::open_cusparselt_product,
+      .activation_forward_by_channel = cuda::activation_forward_by_channel,
+      .activation_backward_by_channel = cuda::activation_backward_by_channel,
       .push_range = cuda::push_range,
       .pop_range = cuda::pop_range,
   };

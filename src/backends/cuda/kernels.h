@@ -14,6 +14,10 @@ void plain_gemm(const GemmArgs& args, const Device& device, Queue& queue);
 
 void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue);
 void activation_backward(const ActivationBackwardArgs& args, const Device& device, Queue& queue);
+void activation_forward_by_channel(const ActivationForwardArgs& args, const Device& device,
+                                   Queue& queue);
+void activation_backward_by_channel(const ActivationBackwardArgs& args, const Device& device,
+                                    Queue& queue);
 void adamw(const AdamwArgs& args, const Device& device, Queue& queue);
 void adamw_all(const AdamwAllArgs& args, const Device& device, Queue& queue);
 void attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue);
