@@ -41,13 +41,7 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
 }
 
 void FeedForward::activate(const Pass& pass, ConstView x) const {
-  const View before = pass.rows(before_), after = pass.rows(after_);
-  if (is_gated(options_.activation)) {
-    input_.forward(pass, x, before);
-    activation_forward(pass.context, {.kind = options_.activation, .x = before, .y = after});
-  } else {
-    input_.forward_activated(pass, x, options_.activation, before, after);
-  }
+  input_.forward_activated(pass, x, options_.activation, pass.rows(before_), pass.rows(after_));
 }
 
 void FeedForward::recompute(const Pass& pass, ConstView x) const {

@@ -88,7 +88,7 @@ GemmArgs Linear::forward_product(const Pass& pass, ConstView x, View y) const {
 }
 
 void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const {
-  if (!packed || product.m() < kFewestPackedTokens) {
+  if (!runs_packed(packed, product.m())) {
     if (packed && seam_.unpacked)
       unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
     return gemm(pass.context, product);
@@ -130,6 +130,13 @@ void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) co
 
 void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before,
                                View y) const {
+  // Of dense products only plain activations are an epilogue.
+  const bool is_sum = leaves_out(pass, seam_.packed_activations.forward) ||
+                      !runs_packed(seam_.packed_forward, y.rows());
+  if (is_gated(f) && is_sum) {
+    forward(pass, x, before);
+    return activation_forward(pass.context, {.kind = f, .x = before, .y = y});
+  }
   GemmArgs product = forward_product(pass, x, y);
   product.epilogue = GemmEpilogue::kActivation;
   product.activation = f;

@@ -30,7 +30,8 @@ class Linear {
 
   // y (tokens, out) = x (tokens, in) Wᵀ + b [+ addend]
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
-  // The same with an activation behind it: before = x Wᵀ + b, y = f(before)
+  // The same with an activation behind it: before = x Wᵀ + b, y = f(before); y has half the columns
+  // where f is gated
   void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
@@ -54,6 +55,9 @@ class Linear {
  private:
   GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;
   GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
+  static bool runs_packed(const PackedMatrix& packed, std::int64_t tokens) {
+    return packed && tokens >= kFewestPackedTokens;
+  }
   // The product as it stands, or with the packed form of its b.
   void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const;
   // Whether the product with this share of activations leaves their zeros out.

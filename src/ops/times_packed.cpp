@@ -5,6 +5,22 @@
 
 namespace twill {
 
+TimesPackedArgs sum_of(const TimesPackedArgs& args) {
+  TimesPackedArgs sum = args;
+  if (args.epilogue == GemmEpilogue::kActivation) sum.c = args.before;
+  sum.epilogue = GemmEpilogue::kNone;
+  sum.before = {};
+  return sum;
+}
+
+ActivationForwardArgs activation_of(const TimesPackedArgs& args) {
+  return {.kind = args.activation, .x = args.before, .y = args.c};
+}
+
+ActivationBackwardArgs gradient_of(const TimesPackedArgs& args) {
+  return {.kind = args.activation, .x = args.before, .dy = args.c, .dx = args.c};
+}
+
 void validate(const TimesPackedArgs& args) {
   require_float_types("times_packed",
                       {{"x", args.x},
@@ -23,7 +39,8 @@ void validate(const TimesPackedArgs& args) {
   require_shape("times_packed", {"bias", args.bias, true}, {args.n()});
   require_shape("times_packed", {"addend", args.addend, true}, {args.m(), args.n()});
   if (args.epilogue == GemmEpilogue::kNone) return;
-  require(!is_gated(args.activation), "[times_packed] an epilogue takes a plain activation");
+  require(args.halves() || !is_gated(args.activation),
+          "[times_packed] the gradient of a gated activation is no epilogue");
   require(static_cast<bool>(args.before) || args.c.num_elements() == 0,
           "[times_packed] before is missing");
   require_shape("times_packed", {"before", args.before, true}, {args.m(), args.n()});

@@ -5,12 +5,14 @@
 //
 //   x       (M, K)
 //   packed  P, (N, K), ops/packed_matrix.h
-//   c       (M, N)           must not overlap x
+//   c       (M, N)           must not overlap x; (M, N / 2) behind a gated activation
 //   bias    (N)    optional  added to every row
 //   addend  (M, N) optional  e.g. the residual stream; must not overlap c
 //
 // and the epilogues of ops/gemm.h: kActivation, before = the sum above, c = f(before as stored);
 // kActivationGradient, c = the sum above · f'(before). before (M, N) must not overlap x or c.
+// kActivation also takes a gated activation: P and before are [value | gate] along N, and
+// c (M, N / 2) = value · f(gate) of before as stored.
 //
 // All of P's type (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P
 // are f32, in an order fixed by P and the shape: the number of threads changes no bit, and on a CPU
@@ -35,10 +37,17 @@ struct TimesPackedArgs {
   Activation activation = Activation::kGelu;
   View before = {};
 
+  // A gated activation makes one column of c out of two of the sum.
+  bool halves() const { return epilogue == GemmEpilogue::kActivation && is_gated(activation); }
   std::int64_t m() const { return c.shape()[0]; }
-  std::int64_t n() const { return c.shape()[1]; }
+  std::int64_t n() const { return c.shape()[1] * (halves() ? 2 : 1); }
   std::int64_t k() const { return x.shape()[1]; }
 };
+
+// An epilogue as a step of its own, as in ops/gemm.h.
+TimesPackedArgs sum_of(const TimesPackedArgs& args);
+ActivationForwardArgs activation_of(const TimesPackedArgs& args);
+ActivationBackwardArgs gradient_of(const TimesPackedArgs& args);
 
 void validate(const TimesPackedArgs& args);
 void times_packed(const Context& context, const TimesPackedArgs& args);

@@ -140,6 +140,33 @@ TEST(PackedLayout, KnowsWhatIsPossible) {
     }
 }
 
+// Where rows from a whole atom on are a matrix of their own, every value and every word of positions
+// is where the whole matrix has it.
+TEST(PackedLayout, RowsFromAnAtomOnAreAMatrix) {
+  int cases = 0;
+  for (const PackedLayout& whole : possible_layouts())
+    for (std::int64_t row = 0; row < whole.rows; row += 8) {
+      const bool can = whole.order == PackedOrder::kRowsWhole && row % 64 == 0;
+      ASSERT_EQ(whole.can_begin_at(row), can) << row << " of " << text_of(whole);
+      if (!can) continue;
+      ++cases;
+      const PackedLayout part{whole.order, whole.rows - row, whole.cols};
+      EXPECT_EQ(whole.values_from(row) % 16, 0) << row << " of " << text_of(whole);
+      EXPECT_EQ((whole.positions_from(row) - whole.positions_begin()) % 512, 0);
+      for (std::int64_t m = 0; m < part.rows; ++m) {
+        for (std::int64_t s = 0; s < part.row_values(); ++s)
+          ASSERT_EQ(whole.values_from(row) + 2 * part.value_at(m, s),
+                    2 * whole.value_at(row + m, s));
+        for (std::int64_t k = 0; k < part.cols; k += 16) {
+          const std::int64_t atom = m / 64 + k / 64 * whole.atoms_down();
+          ASSERT_EQ(whole.positions_from(row) + 2 * (atom * 256 + word_in_atom(m, k)),
+                    whole.positions_begin() + 2 * whole.word_of(row + m, k));
+        }
+      }
+    }
+  EXPECT_GT(cases, 30);
+}
+
 TEST(PackedLayout, TheSideChoosesTheOrder) {
   PackedShape shape{.pattern = PackedPattern::k24, .rows = 72, .cols = 48, .type = DType::kBf16};
   EXPECT_EQ(layout_of(shape).order, PackedOrder::kRowsWhole);

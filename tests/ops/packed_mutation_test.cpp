@@ -102,6 +102,20 @@ void times_packed_rounded(const TimesPackedArgs& args, const Device& d, Queue& q
   reference_table().times_packed(broken, d, q);
 }
 
+// As if P were [gate | value]. What is stored before the activation stays right.
+void times_packed_of_swapped_halves(const TimesPackedArgs& args, const Device& d, Queue& q) {
+  reference_table().times_packed(args, d, q);
+  if (!args.halves()) return;
+  const std::int64_t half = args.n() / 2;
+  std::vector<float> swapped = copy_of<float>(args.before);
+  for (std::int64_t row = 0; row < args.m(); ++row)
+    std::swap_ranges(swapped.begin() + row * args.n(), swapped.begin() + row * args.n() + half,
+                     swapped.begin() + row * args.n() + half);
+  ActivationForwardArgs broken = activation_of(args);
+  broken.x = view_of(swapped.data(), args.before.shape());
+  reference_table().activation_forward(broken, d, q);
+}
+
 // One ulp of one element: far below every bound.
 void nudge(View c, const Device& device) {
   if (device.num_threads > 1)
@@ -205,6 +219,13 @@ const Mutation kPacked[] = {
             [](TimesPackedArgs& args) {
               if (args.activation == Activation::kGeluTanh) args.activation = Activation::kGelu;
             }>},
+    {"TimesPackedKnowsOneGatedGelu", check_times_packed,
+     change<&KernelTable::times_packed,
+            [](TimesPackedArgs& args) {
+              if (args.activation == Activation::kGegluTanh) args.activation = Activation::kGeglu;
+            }>},
+    {"TimesPackedTakesValuesForGates", check_times_packed,
+     replace<&KernelTable::times_packed, times_packed_of_swapped_halves>},
     {"TimesPackedRoundsX", check_times_packed,
      replace<&KernelTable::times_packed, times_packed_rounded>},
 };

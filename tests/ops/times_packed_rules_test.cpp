@@ -20,17 +20,21 @@ TEST_P(TimesPackedRules, AnActivationIsComputedFromWhatIsStored) {
   Random random;
   const auto& on = GetParam();
   for (const MaskKind kind : kMaskKinds) {
-    for (const Activation activation : kPlain) {
-      const PackedOperand packed = random_operand(random, kind, 97, 132, 0.3);
+    for (const Activation activation :
+         {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu2, Activation::kSwiglu,
+          Activation::kGeglu, Activation::kGegluTanh}) {
+      const PackedOperand packed =
+          random_operand(random, kind, is_gated(activation) ? 96 : 97, 132, 0.3);
       TimesPackedProblem problem = random_problem(random, 35, packed, 3);
       problem.epilogue = GemmEpilogue::kActivation;
       problem.activation = activation;
       const Outputs got = problem.run(on);
-      const Shape shape{35, problem.n()};
+      const Shape shape{35, problem.columns_of_c()};
       const Buffer before = on.buffer(got[0].values);
       const Buffer again = on.buffer(rubbish(shape.num_elements()));
-      activation_forward(*on.context(),
-                         {.kind = activation, .x = before.view(shape), .y = again.view(shape)});
+      activation_forward(
+          *on.context(),
+          {.kind = activation, .x = before.view({35, problem.n()}), .y = again.view(shape)});
       EXPECT_TRUE(expect_same_bits("c", got[1].values, again.values()));
       EXPECT_TRUE(std::ranges::any_of(got[1].values, [](double value) { return value > 1.0; }));
     }

@@ -35,6 +35,12 @@ testing::AssertionResult check_times_packed(const Setup& setup) {
     const TimesPackedProblem problem = random_problem(random, pick(kRows), packed, options);
     if (auto result = check_one(setup, problem); !result) return result << ", number " << i;
   }
+  for (const Activation gated : kGated) {
+    const PackedOperand packed = random_operand(random, MaskKind::kDensity, 36, 65, 0.3);
+    TimesPackedProblem problem = random_problem(random, 17, packed, 1 + 4);
+    problem.activation = gated;
+    if (auto result = check_one(setup, problem); !result) return result << ", gated";
+  }
   return testing::AssertionSuccess();
 }
 
@@ -115,6 +121,13 @@ TEST_P(TimesPacked, LiteralValues) {
   const Outputs forward = problem.run(GetParam());
   EXPECT_EQ(forward[0].values, (Values{111, 215, 314, 412}));
   EXPECT_EQ(forward[1].values, (Values{12321, 46225, 98596, 169744}));
+  for (const Activation gated : kGated) {  // of gates so large f(g) = g
+    problem.activation = gated;
+    const Outputs halved = problem.run(GetParam());
+    EXPECT_EQ(halved[0].values, (Values{111, 215, 314, 412}));
+    EXPECT_EQ(halved[1].values, (Values{111 * 215, 314 * 412}));
+  }
+  problem.activation = Activation::kRelu2;
   problem.epilogue = GemmEpilogue::kActivationGradient;
   problem.before = {2, -1, 0.5, 4};
   EXPECT_EQ(problem.run(GetParam())[0].values, (Values{444, 0, 314, 3296}));
@@ -183,7 +196,32 @@ TEST(TimesPackedErrors, NameTheOperand) {
       "[times_packed] before must have shape (2, 2), got (2, 3)");
   expect_refused(
       active, [](auto& args) { args.activation = Activation::kSwiglu; },
-      "[times_packed] an epilogue takes a plain activation");
+      "[times_packed] the packed matrix must be 4 x 3, got 2 x 3");
+  TimesPackedArgs gated = active;
+  gated.activation = Activation::kSwiglu;
+  gated.c = two.view({2, 1});
+  EXPECT_NO_THROW(validate(gated));
+  expect_refused(
+      gated, [](auto& args) { args.before = {}; }, "[times_packed] before is missing");
+  expect_refused(
+      gated,
+      [&](auto& args) {
+        args.before = two.view({2, 1});
+      },
+      "[times_packed] before must have shape (2, 2), got (2, 1)");
+  expect_refused(
+      gated, [](auto& args) { args.packed.shape.rows = 1; },
+      "[times_packed] the packed matrix must be 2 x 3, got 1 x 3");
+  expect_refused(
+      gated, [&](auto& args) { args.bias = two.view({1}); },
+      "[times_packed] bias must have shape (2), got (1)");
+  expect_refused(
+      active,
+      [](auto& args) {
+        args.activation = Activation::kGeglu;
+        args.epilogue = GemmEpilogue::kActivationGradient;
+      },
+      "[times_packed] the gradient of a gated activation is no epilogue");
   KernelTable without = reference_table();
   without.times_packed = nullptr;
   expect_error([&] { times_packed(Context(without, 1), good); },

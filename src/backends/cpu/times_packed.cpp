@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // times_packed on the cpu. A task takes the tokens of one panel, transposes them into the panel,
 // and multiplies P with it, 256 rows at a time; sums are transposed back into c while they are in
-// the second cache, and an epilogue follows at once. No copy of x or c goes to memory.
+// the second cache, and an epilogue follows at once. No copy of x or c goes to memory. A gated
+// activation follows behind the whole product: its value and its gate are of different blocks.
 //
 // Bound by multiply-adds (packed_simd.cpp); the transposes are 2 % of a product with half of the
 // entries kept, 10 % with one of twenty.
@@ -62,6 +63,10 @@ void write(const TimesPackedArgs& args, const float* sums, const Piece& block) {
 }  // namespace
 
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
+  if (args.halves()) {
+    times_packed(sum_of(args), device, queue);
+    return activation_forward(activation_of(args), device, queue);
+  }
   const std::int64_t m = args.m(), n = args.n(), k = args.k();
   if (m == 0 || n == 0) return;
   const PackedStorage<const std::byte> packed(args.packed.storage.bytes());

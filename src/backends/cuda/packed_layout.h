@@ -61,6 +61,15 @@ struct PackedLayout {
     return atom_of(m, k) * kAtomHalves + word_in_atom(m, k);
   }
   constexpr std::int64_t positions_begin() const { return round_up(rows * row_values() * 2, 128); }
+  // Rows from `row` on as A of a product of their own: where their values and positions begin, in bytes.
+  // Atoms stay as far apart along K as they are: atoms_down() of the whole matrix.
+  constexpr bool can_begin_at(std::int64_t row) const {
+    return order == PackedOrder::kRowsWhole && row % kAtom == 0 && row * row_values() % 8 == 0;
+  }
+  constexpr std::int64_t values_from(std::int64_t row) const { return value_at(row, 0) * 2; }
+  constexpr std::int64_t positions_from(std::int64_t row) const {
+    return positions_begin() + atom_of(row, 0) * kAtomHalves * 2;
+  }
   constexpr std::int64_t num_bytes() const {
     return positions_begin() + num_atoms() * kAtomHalves * 2;
   }

@@ -3,8 +3,11 @@
 // sparse_products.h decides. The packed operand is always A (M x K), tokens are never
 // transposed:
 //
-//   kSum, kGelu, kGeluGradient   D (M, N) with M inside: c (tokens, outputs) = x Pᵀ, N = tokens
-//   kWeightGradient              D (M, N) with N inside: c = P b, K = tokens, f32
+//   kWeightGradient  D (M, N) with N inside: c = P b, K = tokens, f32
+//   all others       D (M, N) with M inside: c (tokens, outputs) = x Pᵀ, N = tokens
+//
+// A gated activation takes two products, of the values' rows of P and of the gates': the first is a
+// kSum, the second reads its result.
 //
 // Knows no CUTLASS: only sparse_product.cuh and the files that include it do.
 #pragma once
@@ -23,7 +26,27 @@ enum class SparseEpilogue : std::uint8_t {
   kGelu,            // before = [+ bias], d = gelu_tanh(before as stored)
   kGeluGradient,    // d = the product · gelu_tanh'(before)
   kWeightGradient,  // [+ d]
+  kRelu2,           // as kGelu, of max(z, 0)²
+  kRelu2Gradient,
+  // before = [+ bias], d = value · f(before as stored)
+  kSwiglu,
+  kGeglu,
+  kGegluTanh,
 };
+inline constexpr int kSparseEpilogues = 9;
+
+constexpr bool is_gated(SparseEpilogue e) {
+  return e == SparseEpilogue::kSwiglu || e == SparseEpilogue::kGeglu ||
+         e == SparseEpilogue::kGegluTanh;
+}
+// Whether it writes `before` and puts f of it into d.
+constexpr bool activates(SparseEpilogue e) {
+  return e == SparseEpilogue::kGelu || e == SparseEpilogue::kRelu2 || is_gated(e);
+}
+// Whether it reads `before` and multiplies by the slope of f there.
+constexpr bool multiplies_by_slope(SparseEpilogue e) {
+  return e == SparseEpilogue::kGeluGradient || e == SparseEpilogue::kRelu2Gradient;
+}
 
 struct SparseProduct {
   std::int64_t m = 0, n = 0, k = 0;
@@ -33,7 +56,16 @@ struct SparseProduct {
   void* d = nullptr;
   const void* bias = nullptr;    // (m), optional
   const void* addend = nullptr;  // like d, optional
-  void* before = nullptr;        // like d
+  void* before = nullptr;
+  const void* value = nullptr;  // of a gated activation
+  // Where A is some rows of a matrix: atoms of the whole one along M, the way from an atom to the next
+  // along K. 0: as m has it.
+  std::int64_t whole_atoms_down = 0;
+  // Entries from a token to the next in d, and in before and value. 0: m.
+  std::int64_t d_pitch = 0, before_pitch = 0;
+
+  constexpr std::int64_t pitch_of_d() const { return d_pitch != 0 ? d_pitch : m; }
+  constexpr std::int64_t pitch_of_before() const { return before_pitch != 0 ? before_pitch : m; }
 };
 
 // In which order tiles are computed: along N first or along M, in columns of so many tiles.

@@ -18,11 +18,11 @@
 #include <limits>
 
 #include "backends/cuda/check.h"
-#include "backends/cuda/device/activation_functions.cuh"
 #include "backends/cuda/device/sparse_mma.cuh"
 #include "backends/cuda/device/vec.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/packed_layout.h"
+#include "backends/cuda/sparse_epilogue.cuh"
 #include "backends/cuda/sparse_fragments.h"
 #include "backends/cuda/sparse_product.h"
 
@@ -93,7 +93,8 @@ __device__ __forceinline__ void copy_positions(SharedAddress to, const SparsePro
   if (thread >= kAtomsOfTile * kPiecesOfAtom) return;
   const std::int64_t down = ceil_div(p.m, kAtom);
   const std::int64_t wanted = std::int64_t{tile_m} * kAtomsOfTile + thread / kPiecesOfAtom;
-  const std::int64_t atom = (wanted < down ? wanted : down - 1) + step * down;
+  const std::int64_t whole = p.whole_atoms_down != 0 ? p.whole_atoms_down : down;
+  const std::int64_t atom = (wanted < down ? wanted : down - 1) + step * whole;
   const char* from = static_cast<const char*>(p.positions) + atom * kAtomBytes;
   copy16_or_zeros_async(to + thread * kPieceBytes, from + thread % kPiecesOfAtom * kPieceBytes,
                         is_needed);
@@ -184,16 +185,18 @@ __device__ __forceinline__ void multiply(const SparseProduct& p, const TilePlace
   __syncthreads();  // now shared memory is free
 }
 
-// Eight neighbouring sums of a token become what the epilogue says.
+// Eight neighbouring sums of token n, from row m of P on, become what the epilogue says.
 template <SparseEpilogue kEpilogue>
-__device__ __forceinline__ void store_eight(const SparseProduct& p, std::int64_t at,
+__device__ __forceinline__ void store_eight(const SparseProduct& p, std::int64_t n, std::int64_t m,
                                             const float (&bias)[kPiece], float (&sums)[kPiece]) {
-  auto* before = static_cast<Bf16*>(p.before);
-  if constexpr (kEpilogue == SparseEpilogue::kGeluGradient) {
+  using F = FunctionOf<kEpilogue>;
+  const std::int64_t at = n * p.pitch_of_d() + m, at_before = n * p.pitch_of_before() + m;
+  auto* before = static_cast<Bf16*>(p.before) + at_before;
+  if constexpr (multiplies_by_slope(kEpilogue)) {
     float z[kPiece];
-    load(before + at, z);
+    load(before, z);
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i) sums[i] *= GeluTanh<Bf16>::both(z[i]).slope;
+    for (int i = 0; i < kPiece; ++i) sums[i] = plain_gradient<F>(z[i], sums[i]);
   } else {
 #pragma unroll
     for (int i = 0; i < kPiece; ++i) sums[i] += bias[i];
@@ -206,11 +209,15 @@ __device__ __forceinline__ void store_eight(const SparseProduct& p, std::int64_t
       for (int i = 0; i < kPiece; ++i) sums[i] += added[i];
     }
   }
-  if constexpr (kEpilogue == SparseEpilogue::kGelu) {
-    store(before + at, sums);
+  if constexpr (activates(kEpilogue)) {
+    float value[kPiece];
+    if constexpr (is_gated(kEpilogue)) load(static_cast<const Bf16*>(p.value) + at_before, value);
+    store(before, sums);
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i)  // of what is stored
-      sums[i] = GeluTanh<Bf16>::value(to_f32(from_f32<Bf16>(sums[i])));
+    for (int i = 0; i < kPiece; ++i) {
+      sums[i] = F::value(to_f32(from_f32<Bf16>(sums[i])));  // of what is stored
+      if constexpr (is_gated(kEpilogue)) sums[i] *= value[i];
+    }
   }
   store(static_cast<Bf16*>(p.d) + at, sums);
 }
@@ -235,7 +242,7 @@ __device__ __forceinline__ void store_tokens(const SparseProduct& p, const TileP
   const std::int64_t m = std::int64_t{tile.m} * kTileM + m_in;
   if (m >= p.m) return;
   float bias[kPiece] = {};
-  if (kEpilogue != SparseEpilogue::kGeluGradient && p.bias != nullptr)
+  if (!multiplies_by_slope(kEpilogue) && p.bias != nullptr)
     load(static_cast<const Bf16*>(p.bias) + m, bias);
   for (int n_in = thread / kPieces; n_in < kTileN; n_in += kTokensAtOnce) {
     const std::int64_t n = std::int64_t{tile.n} * kTileN + n_in;
@@ -246,7 +253,7 @@ __device__ __forceinline__ void store_tokens(const SparseProduct& p, const TileP
       const auto four = *reinterpret_cast<float4*>(staged + n_in * kStagedPitch + m_in + q);
       sum[q] = four.x, sum[q + 1] = four.y, sum[q + 2] = four.z, sum[q + 3] = four.w;
     }
-    store_eight<kEpilogue>(p, n * p.m + m, bias, sum);
+    store_eight<kEpilogue>(p, n, m, bias, sum);
   }
 }
 
@@ -343,10 +350,12 @@ struct MmaWay {
   static bool takes(const SparseProduct& p) {
     // Orders count tiles in int, eight of them across.
     constexpr std::int64_t kMostTiles = std::numeric_limits<int>::max() / 8;
-    for (const void* operand : std::initializer_list<const void*>{p.values, p.positions, p.b, p.d,
-                                                                  p.bias, p.addend, p.before})
+    for (const void* operand : std::initializer_list<const void*>{
+             p.values, p.positions, p.b, p.d, p.bias, p.addend, p.before, p.value})
       if (reinterpret_cast<std::uintptr_t>(operand) % kPieceBytes != 0) return false;
-    const bool has_whole_pieces = p.m % kPiece == 0 && (kIsGradient ? p.n % 8 : p.k % 16) == 0;
+    const bool has_whole_pieces = p.m % kPiece == 0 && p.d_pitch % kPiece == 0 &&
+                                  p.before_pitch % kPiece == 0 &&
+                                  (kIsGradient ? p.n % 8 : p.k % 16) == 0;
     return has_whole_pieces && p.m > 0 && p.n > 0 && p.k > 0 &&
            ceil_div(p.m, kTileM) * ceil_div(p.n, kTileN) <= kMostTiles;
   }
@@ -388,9 +397,28 @@ struct MmaWay {
 
 }  // namespace
 
-SparseWay sparse_sum_sm80() { return MmaWay<SparseEpilogue::kSum>::way(); }
-SparseWay sparse_gelu_sm80() { return MmaWay<SparseEpilogue::kGelu>::way(); }
-SparseWay sparse_gelu_gradient_sm80() { return MmaWay<SparseEpilogue::kGeluGradient>::way(); }
-SparseWay sparse_weight_gradient_sm80() { return MmaWay<SparseEpilogue::kWeightGradient>::way(); }
+SparseWay sparse_way_sm80(SparseEpilogue epilogue) {
+  switch (epilogue) {
+    case SparseEpilogue::kSum:
+      return MmaWay<SparseEpilogue::kSum>::way();
+    case SparseEpilogue::kGelu:
+      return MmaWay<SparseEpilogue::kGelu>::way();
+    case SparseEpilogue::kGeluGradient:
+      return MmaWay<SparseEpilogue::kGeluGradient>::way();
+    case SparseEpilogue::kWeightGradient:
+      return MmaWay<SparseEpilogue::kWeightGradient>::way();
+    case SparseEpilogue::kRelu2:
+      return MmaWay<SparseEpilogue::kRelu2>::way();
+    case SparseEpilogue::kRelu2Gradient:
+      return MmaWay<SparseEpilogue::kRelu2Gradient>::way();
+    case SparseEpilogue::kSwiglu:
+      return MmaWay<SparseEpilogue::kSwiglu>::way();
+    case SparseEpilogue::kGeglu:
+      return MmaWay<SparseEpilogue::kGeglu>::way();
+    case SparseEpilogue::kGegluTanh:
+      break;
+  }
+  return MmaWay<SparseEpilogue::kGegluTanh>::way();
+}
 
 }  // namespace twill::cuda

@@ -176,27 +176,38 @@ bool settle_known(const Call& call, const ProductKey& key, bool has_two_steps, P
   return false;
 }
 
+// What a product with an activation inside is compared with, and what it waits for.
+struct Around {
+  const std::function<void()>* in_two_steps = nullptr;
+  const std::function<bool()>* first = nullptr;
+};
+
 bool run(SparseEpilogue epilogue, const SparseProduct& product, const Device& device, Queue& queue,
-         const std::function<void()>* in_two_steps) {
+         const Around& around) {
   const Call call(epilogue, product, device, queue);
   if (!call.is_possible()) return false;
+  const auto launch = [&](const Choice& choice) {
+    return (around.first == nullptr || (*around.first)()) && call.launch(choice);
+  };
   ProductPlan& plan = products_of(queue).plan();
   const ProductKey key = key_of(epilogue, product, call);
-  if (plan.chosen(key) == nullptr && !settle_known(call, key, in_two_steps != nullptr, plan)) {
-    if (!may_time(product, queue)) return call.launch(call.first());
+  if (plan.chosen(key) == nullptr &&
+      !settle_known(call, key, around.in_two_steps != nullptr, plan)) {
+    if (!may_time(product, queue)) return launch(call.first());
     const Choice best = call.quickest();
     Algorithm winner = call.algorithm_of(best);
-    if (in_two_steps != nullptr) {
-      (*in_two_steps)();  // searches for its own product
-      if (is_quicker(
-              *in_two_steps, [&] { call.launch(best); }, cuda_queue(queue)))
+    if (around.in_two_steps != nullptr) {
+      (*around.in_two_steps)();  // searches for its own product
+      if (!launch(best) ||       // so does the first
+          is_quicker(
+              *around.in_two_steps, [&] { launch(best); }, cuda_queue(queue)))
         winner = kInTwoSteps;
     }
     plan.choose_for_run(key, plan.keep_searched(key, winner));
   }
   const Algorithm& chosen = **plan.chosen(key);
   if (chosen == kInTwoSteps) return false;
-  return call.launch(call.choice_of(chosen).value_or(call.first()));
+  return launch(call.choice_of(chosen).value_or(call.first()));
 }
 
 }  // namespace
@@ -214,14 +225,27 @@ SparseProduct sparse_product(const PackedMatrix& packed) {
           .positions = packed.storage.bytes() + layout.positions_begin()};
 }
 
+std::optional<SparseProduct> sparse_product(const PackedMatrix& packed, std::int64_t row,
+                                            std::int64_t count) {
+  const PackedLayout layout = layout_of(packed.shape);
+  if (!layout.can_begin_at(row) || count % 8 != 0) return std::nullopt;
+  return SparseProduct{.m = count,
+                       .k = layout.cols,
+                       .values = packed.storage.bytes() + layout.values_from(row),
+                       .positions = packed.storage.bytes() + layout.positions_from(row),
+                       .whole_atoms_down = layout.atoms_down()};
+}
+
 bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
                 Queue& queue) {
-  return run(epilogue, product, device, queue, nullptr);
+  return run(epilogue, product, device, queue, {});
 }
 
 bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
-                      Queue& queue, const std::function<void()>& in_two_steps) {
-  return run(epilogue, product, device, queue, &in_two_steps);
+                      Queue& queue, const std::function<void()>& in_two_steps,
+                      const std::function<bool()>& first) {
+  return run(epilogue, product, device, queue,
+             {.in_two_steps = &in_two_steps, .first = first ? &first : nullptr});
 }
 
 View unpacked_scratch(const PackedMatrix& packed, const Device& device, Queue& queue) {

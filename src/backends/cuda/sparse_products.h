@@ -4,6 +4,7 @@
 #pragma once
 
 #include <functional>
+#include <optional>
 
 #include "backends/cuda/packed_operand.h"
 #include "backends/cuda/sparse_product.h"
@@ -14,13 +15,20 @@ namespace twill::cuda {
 // A product whose A is `packed`, everything else still to be filled in.
 SparseProduct sparse_product(const PackedMatrix& packed);
 
+// The same of rows [row, row + count) of `packed`, or nothing where they cannot be A on their own.
+std::optional<SparseProduct> sparse_product(const PackedMatrix& packed, std::int64_t row,
+                                            std::int64_t count);
+
 // Runs it; false and nothing done where no way takes the operands. What it writes may be written
 // several times over when it is timed, unless it adds to its own result: then it is not timed.
 bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
                 Queue& queue);
-// The same for an activation inside the product: false as well where `in_two_steps` is quicker.
+// The same for an activation inside the product: false as well where `in_two_steps` is quicker. Where
+// another product makes what it reads, that is `first`: it runs before, its time counts, and where it
+// does not run (false) neither does the product.
 bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
-                      Queue& queue, const std::function<void()>& in_two_steps);
+                      Queue& queue, const std::function<void()>& in_two_steps,
+                      const std::function<bool()>& first = {});
 
 // P with its zeros, bf16, in memory of the queue: until the next call.
 View unpacked_scratch(const PackedMatrix& packed, const Device& device, Queue& queue);

@@ -9,7 +9,7 @@ namespace twill::reference {
 namespace {
 
 template <class T>
-void product(const TimesPackedArgs& args, View sum) {
+void product(const TimesPackedArgs& args) {
   const PackedStorage packed(args.packed.shape, args.packed.storage);
   const std::int64_t N = args.n(), K = args.k();
   const T* bias = data_or_null<T>(args.bias);
@@ -21,7 +21,7 @@ void product(const TimesPackedArgs& args, View sum) {
         if (packed.is_kept(j, k)) total += double{args.x.as<T>()[i * K + k]} * packed.value(j, k);
       if (bias != nullptr) total += bias[j];
       if (addend != nullptr) total += addend[i * N + j];
-      sum.as<T>()[i * N + j] = static_cast<T>(total);
+      args.c.as<T>()[i * N + j] = static_cast<T>(total);
     }
   }
 }
@@ -29,14 +29,11 @@ void product(const TimesPackedArgs& args, View sum) {
 }  // namespace
 
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
-  const bool is_activated = args.epilogue == GemmEpilogue::kActivation;
-  const View sum = is_activated ? args.before : args.c;
-  with_element_type(args.c.dtype(), [&]<class T>(T) { product<T>(args, sum); });
-  if (is_activated)
-    activation_forward({.kind = args.activation, .x = args.before, .y = args.c}, device, queue);
+  with_element_type(args.c.dtype(), [&]<class T>(T) { product<T>(sum_of(args)); });
+  if (args.epilogue == GemmEpilogue::kActivation)
+    activation_forward(activation_of(args), device, queue);
   if (args.epilogue == GemmEpilogue::kActivationGradient)
-    activation_backward({.kind = args.activation, .x = args.before, .dy = args.c, .dx = args.c},
-                        device, queue);
+    activation_backward(gradient_of(args), device, queue);
 }
 
 }  // namespace twill::reference
