@@ -131,9 +131,7 @@ void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) co
 void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before,
                                View y) const {
   // Of dense products only plain activations are an epilogue.
-  const bool is_sum = leaves_out(pass, seam_.packed_activations.forward) ||
-                      !runs_packed(seam_.packed_forward, y.rows());
-  if (is_gated(f) && is_sum) {
+  if (is_gated(f) && !runs_packed(seam_.packed_forward, y.rows())) {
     forward(pass, x, before);
     return activation_forward(pass.context, {.kind = f, .x = before, .y = y});
   }

@@ -25,10 +25,9 @@ inline Sums reference_sums(Values a, Values b, const Shape& a_shape, const Shape
   const auto product = [&] {
     const Buffer a_in = f64.buffer(a), b_in = f64.buffer(b);
     const Buffer c = f64.buffer(rubbish(shape.num_elements()));
-    gemm(*f64.context(), {.a = a_in.view(a_shape),
-                          .b = b_in.view(b_shape),
-                          .c = c.view(shape_of_c),
-                          .trans_b = trans_b});
+    gemm(
+        *f64.context(),
+        {.a = a_in.view(a_shape), .b = b_in.view(b_shape), .c = c.view(shape), .trans_b = trans_b});
     return c.values();
   };
   Sums sums{.values = product(), .sizes = {}};
