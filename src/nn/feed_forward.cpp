@@ -65,7 +65,8 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
 }
 
 // A gated activation's gradient is a kernel of its own in any case. A plain one's stays with dgrad where
-// it costs nothing there (kGeluTanh's is an epilogue of the product), or where nothing is gained here.
+// it costs nothing there (kGeluTanh's is an epilogue of the product; kRelu2's can be one, but a sample that
+// comes with it spares a pass over it), or where nothing is gained here.
 bool FeedForward::samples_with_activation(const Pass& pass) const {
   if (selection_.active(pass) || !input_.packs_sample(pass)) return false;
   return is_gated(options_.activation) ||

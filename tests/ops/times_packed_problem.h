@@ -119,7 +119,7 @@ inline TimesPackedProblem random_problem(Random& random, std::int64_t m,
   if (!problem.before.empty()) problem.before[0] = 1.5;
   return problem;
 }
-inline constexpr int kNumOptions = 72;
+inline constexpr int kNumOptions = 72, kNumPlainOptions = 36;
 
 inline testing::AssertionResult check_one(const Setup& setup, const TimesPackedProblem& problem) {
   return judge(setup, problem, problem.model()) << fmt::format(

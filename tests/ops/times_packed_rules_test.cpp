@@ -102,12 +102,13 @@ TEST_P(TimesPackedRules, TakesWhatWasPackedLast) {
   }
 }
 
-// NaN and Inf reach what keeps an entry there, a 0 included, and nobody else.
+// NaN and Inf reach what keeps an entry there, a 0 included, and nobody else. Not behind gates: an
+// infinite value times f of a gate far below 0 is NaN where f is 0 in f32, and infinite in the oracle.
 TEST_P(TimesPackedRules, PropagatesNanAndInfThroughKeptEntriesOnly) {
   Random random;
   constexpr double kSpecials[] = {kNan, kInf, -kInf};
   for (const MaskKind kind : kMaskKinds) {
-    for (int options = 0; options < kNumOptions; options += 4) {
+    for (int options = 0; options < kNumPlainOptions; options += 4) {
       const PackedOperand packed = random_operand(random, kind, 36, 132, 0.1);
       TimesPackedProblem problem = random_problem(random, 35, packed, options);
       const Values places = random.integers(35 * problem.k(), 0, 600);

@@ -213,8 +213,8 @@ TEST(TimesPackedErrors, NameTheOperand) {
       gated, [](auto& args) { args.packed.shape.rows = 1; },
       "[times_packed] the packed matrix must be 2 x 3, got 1 x 3");
   expect_refused(
-      gated, [&](auto& args) { args.bias = two.view({1}); },
-      "[times_packed] bias must have shape (2), got (1)");
+      gated, [&](auto& args) { args.bias = six.view({6}); },
+      "[times_packed] bias must have shape (2), got (6)");
   expect_refused(
       active,
       [](auto& args) {

@@ -16,15 +16,16 @@
 #include <cstdint>
 #include <initializer_list>
 #include <limits>
+#include <utility>
 
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/sparse_mma.cuh"
 #include "backends/cuda/device/vec.cuh"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/packed_layout.h"
-#include "backends/cuda/sparse_epilogue.cuh"
 #include "backends/cuda/sparse_fragments.h"
 #include "backends/cuda/sparse_product.h"
+#include "backends/cuda/sparse_store_sm80.cuh"
 
 namespace twill::cuda {
 namespace {
@@ -183,43 +184,6 @@ __device__ __forceinline__ void multiply(const SparseProduct& p, const TilePlace
   }
   wait_for_copies<0>();
   __syncthreads();  // now shared memory is free
-}
-
-// Eight neighbouring sums of token n, from row m of P on, become what the epilogue says.
-template <SparseEpilogue kEpilogue>
-__device__ __forceinline__ void store_eight(const SparseProduct& p, std::int64_t n, std::int64_t m,
-                                            const float (&bias)[kPiece], float (&sums)[kPiece]) {
-  using F = FunctionOf<kEpilogue>;
-  const std::int64_t at = n * p.pitch_of_d() + m, at_before = n * p.pitch_of_before() + m;
-  auto* before = static_cast<Bf16*>(p.before) + at_before;
-  if constexpr (multiplies_by_slope(kEpilogue)) {
-    float z[kPiece];
-    load(before, z);
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) sums[i] = plain_gradient<F>(z[i], sums[i]);
-  } else {
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) sums[i] += bias[i];
-  }
-  if constexpr (kEpilogue == SparseEpilogue::kSum) {
-    if (p.addend != nullptr) {
-      float added[kPiece];
-      load(static_cast<const Bf16*>(p.addend) + at, added);
-#pragma unroll
-      for (int i = 0; i < kPiece; ++i) sums[i] += added[i];
-    }
-  }
-  if constexpr (activates(kEpilogue)) {
-    float value[kPiece];
-    if constexpr (is_gated(kEpilogue)) load(static_cast<const Bf16*>(p.value) + at_before, value);
-    store(before, sums);
-#pragma unroll
-    for (int i = 0; i < kPiece; ++i) {
-      sums[i] = F::value(to_f32(from_f32<Bf16>(sums[i])));  // of what is stored
-      if constexpr (is_gated(kEpilogue)) sums[i] *= value[i];
-    }
-  }
-  store(static_cast<Bf16*>(p.d) + at, sums);
 }
 
 // D with M inside. Lanes have columns of it, memory wants rows: sums pass through shared memory, in
@@ -395,30 +359,17 @@ struct MmaWay {
   }
 };
 
+template <int... kNumbers>
+SparseWay way_number(std::size_t number, std::integer_sequence<int, kNumbers...>) {
+  const SparseWay all[] = {MmaWay<static_cast<SparseEpilogue>(kNumbers)>::way()...};
+  return all[number];
+}
+
 }  // namespace
 
 SparseWay sparse_way_sm80(SparseEpilogue epilogue) {
-  switch (epilogue) {
-    case SparseEpilogue::kSum:
-      return MmaWay<SparseEpilogue::kSum>::way();
-    case SparseEpilogue::kGelu:
-      return MmaWay<SparseEpilogue::kGelu>::way();
-    case SparseEpilogue::kGeluGradient:
-      return MmaWay<SparseEpilogue::kGeluGradient>::way();
-    case SparseEpilogue::kWeightGradient:
-      return MmaWay<SparseEpilogue::kWeightGradient>::way();
-    case SparseEpilogue::kRelu2:
-      return MmaWay<SparseEpilogue::kRelu2>::way();
-    case SparseEpilogue::kRelu2Gradient:
-      return MmaWay<SparseEpilogue::kRelu2Gradient>::way();
-    case SparseEpilogue::kSwiglu:
-      return MmaWay<SparseEpilogue::kSwiglu>::way();
-    case SparseEpilogue::kGeglu:
-      return MmaWay<SparseEpilogue::kGeglu>::way();
-    case SparseEpilogue::kGegluTanh:
-      break;
-  }
-  return MmaWay<SparseEpilogue::kGegluTanh>::way();
+  return way_number(static_cast<std::size_t>(epilogue),
+                    std::make_integer_sequence<int, kSparseEpilogues>());
 }
 
 }  // namespace twill::cuda
