@@ -28,10 +28,12 @@ PackedShape activation_shape(std::int64_t tokens, std::int64_t hidden, double sh
 Linear::Linear(Builder& builder, const std::string& name, Options options)
     : weight_(builder.parameter(name + ".weight", {options.out, options.in}, Init::kNormal,
                                 options.init_std)),
-      seam_(builder.linear_seam({.name = name,
-                                 .family = options.family,
-                                 .weight = &weight_,
-                                 .width_axis = options.width_axis})),
+      seam_(builder.linear_seam(
+          {.name = name,
+           .family = options.family,
+           .weight = &weight_,
+           .width_axis = options.width_axis,
+           .sums_bias = options.bias && options.width_axis == GroupAxis::kWithinRow})),
       type_(builder.options().dtype) {
   weight_.clear_gradient = false;
   if (options.bias) {

@@ -51,6 +51,8 @@ struct LinearSeam {
   // an output matrix.
   GroupAxis width_axis = GroupAxis::kWithinRow;
   std::uint32_t stream = 0;  // number of the layer, for random draws
+  // wgrad sums dY for a bias too. That of an output matrix comes from the norm behind it.
+  bool sums_bias = false;
 
   ConstView forward = {};  // what the forward product multiplies with; absent: the weight
   ConstView dgrad = {};

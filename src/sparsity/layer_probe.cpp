@@ -5,11 +5,13 @@
 #include <cmath>
 #include <functional>
 #include <limits>
+#include <numeric>
 #include <optional>
 
 #include "base/rng.h"
 #include "nn/builder.h"
 #include "ops/cast.h"
+#include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/kept.h"
 #include "ops/mask.h"
@@ -51,7 +53,8 @@ LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int6
       dx_(matrix(tokens, inputs_, 3, type)),
       weight_(matrix(outputs_, inputs_, 4, DType::kF32)),
       operand_(matrix(outputs_, inputs_, 4, type)),
-      gradient_(matrix(outputs_, inputs_, 5, DType::kF32)) {}
+      gradient_(matrix(outputs_, inputs_, 5, DType::kF32)),
+      bias_(DType::kF32, {seam.sums_bias ? outputs_ : 0}, context.memory()) {}
 
 Tensor LayerProbe::matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream,
                           DType type) const {
@@ -100,7 +103,16 @@ ProductSeconds LayerProbe::dense() {
           .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
           .wgrad = probed_seconds(context_, [&] {
             gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
+            if (seam_.sums_bias) column_sum(context_, {.x = y, .sum = bias_.view()});
           })};
+}
+
+ProductSeconds LayerProbe::dense_again(const ProductSeconds& first) {
+  if (shares_memory(context_)) return first;
+  const ProductSeconds second = dense();
+  return {.forward = std::midpoint(first.forward, second.forward),
+          .dgrad = std::midpoint(first.dgrad, second.dgrad),
+          .wgrad = std::midpoint(first.wgrad, second.wgrad)};
 }
 
 PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
@@ -177,7 +189,8 @@ double LayerProbe::sampled_wgrad(const WgradPart& part) {
                            .sample = sample.view(),
                            .shape = shape,
                            .storage = storage.view(),
-                           .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw});
+                           .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw,
+                           .sum = seam_.sums_bias ? bias_.view() : View()});
     packed_times(context_, {.packed = {.shape = shape, .storage = storage.view()},
                             .b = x_.view(),
                             .c = gradient_.view()});

@@ -18,8 +18,11 @@ class LayerProbe {
   // activations and operands.
   LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type);
 
-  // The three products with dense operands.
+  // The three products with dense operands, wgrad with the sums of a bias.
   ProductSeconds dense();
+  // The mean with a second timing, on a GPU: it gets slower as it heats up, and what is timed between
+  // the two is compared with both.
+  ProductSeconds dense_again(const ProductSeconds& first);
 
   // Packed products of a pattern, by the part's own rules: wgrad of a sample, else 0; infinite where
   // the backend cannot pack.
@@ -58,7 +61,7 @@ class LayerProbe {
   const LinearSeam& seam_;
   std::int64_t tokens_, outputs_, inputs_;
   DType type_;
-  Tensor x_, y_, dx_, weight_, operand_, gradient_;
+  Tensor x_, y_, dx_, weight_, operand_, gradient_, bias_;
 };
 
 }  // namespace twill

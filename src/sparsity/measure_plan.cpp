@@ -200,8 +200,9 @@ class Planner {
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
     LayerProbe layer = probe(entry);
-    entry.dense = scaled(layer.dense());
+    const ProductSeconds dense = layer.dense();
     entry.packed = scaled(layer.pattern(phase));
+    entry.dense = scaled(layer.dense_again(dense));
     const bool samples = phase.wgrad.estimator != "dense";
     if (!samples) entry.packed.wgrad = entry.dense.wgrad;
     entry.density =
