@@ -62,8 +62,8 @@ struct LinearSeam {
   // The same weights without their zeros; absent: products take the operands above.
   PackedMatrix packed_forward = {};  // (out, in)
   PackedMatrix packed_dgrad = {};    // (in, out)
-  // Where `forward` and `dgrad` have no memory of their own: the place they share with other layers,
-  // filled from packed_forward by a pass of too few tokens.
+  // Where `forward` and `dgrad` have no memory of their own, or nobody else reads it: the place, often
+  // shared with other layers, that a pass of too few tokens fills from packed_forward.
   View unpacked = {};
   // The sample of dY has its zeros left out of the product.
   bool packs_sample = false;

@@ -95,7 +95,7 @@ void LayerProbe::heat() {
   steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
 }
 
-ProductSeconds LayerProbe::dense() {
+ProductSeconds LayerProbe::dense(bool with_bias) {
   heat();
   const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = operand_.view();
   return {.forward = probed_seconds(
@@ -103,13 +103,13 @@ ProductSeconds LayerProbe::dense() {
           .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
           .wgrad = probed_seconds(context_, [&] {
             gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
-            if (seam_.sums_bias) column_sum(context_, {.x = y, .sum = bias_.view()});
+            if (with_bias && seam_.sums_bias) column_sum(context_, {.x = y, .sum = bias_.view()});
           })};
 }
 
-ProductSeconds LayerProbe::dense_again(const ProductSeconds& first) {
+ProductSeconds LayerProbe::dense_again(const ProductSeconds& first, bool with_bias) {
   if (shares_memory(context_)) return first;
-  const ProductSeconds second = dense();
+  const ProductSeconds second = dense(with_bias);
   return {.forward = std::midpoint(first.forward, second.forward),
           .dgrad = std::midpoint(first.dgrad, second.dgrad),
           .wgrad = std::midpoint(first.wgrad, second.wgrad)};

@@ -18,11 +18,12 @@ class LayerProbe {
   // activations and operands.
   LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type);
 
-  // The three products with dense operands, wgrad with the sums of a bias.
-  ProductSeconds dense();
+  // The three products with dense operands; a bias's sums apart, or with wgrad as a packed sample has
+  // them.
+  ProductSeconds dense(bool with_bias = false);
   // The mean with a second timing, on a GPU: it gets slower as it heats up, and what is timed between
   // the two is compared with both.
-  ProductSeconds dense_again(const ProductSeconds& first);
+  ProductSeconds dense_again(const ProductSeconds& first, bool with_bias);
 
   // Packed products of a pattern, by the part's own rules: wgrad of a sample, else 0; infinite where
   // the backend cannot pack.

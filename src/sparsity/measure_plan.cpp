@@ -202,10 +202,10 @@ class Planner {
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
     LayerProbe layer = probe(entry);
-    const ProductSeconds dense = layer.dense();
-    entry.packed = scaled(layer.pattern(phase));
-    entry.dense = scaled(layer.dense_again(dense));
     const bool samples = phase.wgrad.estimator != "dense";
+    const ProductSeconds dense = layer.dense(/*with_bias=*/samples);
+    entry.packed = scaled(layer.pattern(phase));
+    entry.dense = scaled(layer.dense_again(dense, /*with_bias=*/samples));
     if (!samples) entry.packed.wgrad = entry.dense.wgrad;
     entry.density =
         phase.weights.pattern == "V:2:M" ? 2.0 / static_cast<double>(phase.weights.m) : 0.5;

@@ -60,8 +60,8 @@ void project_softly(const Context& context, const WeightsPart& part, const Spars
   LinearSeam& seam = *layer.seam;
   // Its zeros are read where forward has nothing packed, by dgrad, and by a rounding to FP8. Where nobody
   // reads it, a pass of too few tokens for packed products unpacks it.
-  const bool is_read =
-      !forward.shape || seam.fp8 != Fp8Mode::kNone || matches_any(part.dgrad, seam.name);
+  const bool is_read = !forward.shape || dgrad.shape || seam.fp8 != Fp8Mode::kNone ||
+                       matches_any(part.dgrad, seam.name);
   seam.unpacked = is_read ? View() : layer.projected;
   if (!forward.shape && !dgrad.shape) return project(context, part, layer);
   const SideToPack& first = forward.shape ? forward : dgrad;

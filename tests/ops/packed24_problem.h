@@ -1,26 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packed 2:4 matrices in bf16, for backends that store such: cuda, where there is a GPU, and there a
-// second time as on the oldest GPU that packs.
+// Packed 2:4 matrices in bf16, for backends that store such: cuda, where there is a GPU, there a second time
+// as on the oldest GPU that packs, and a third time on few multiprocessors.
 #pragma once
 
 #include "ops/packed_problem.h"
 
 namespace twill {
 
+inline KernelTable cuda_table_as(const char* name, decltype(KernelTable::find_device) find_device) {
+  KernelTable table = *cuda_table();
+  table.name = name;
+  table.find_device = find_device;
+  return table;
+}
+
 // The cuda table on a device that passes for an Ampere: it takes what runs there, and so does every
 // later one.
 inline const KernelTable& table_as_on_ampere() {
-  static const KernelTable ampere = [] {
-    KernelTable table = *cuda_table();
-    table.name = "cuda_as_sm80";
-    table.find_device = [](int number, Device& device) {
-      DeviceReport report = cuda_table()->find_device(number, device);
-      device.generation = 80;
-      return report;
-    };
-    return table;
-  }();
+  static const KernelTable ampere = cuda_table_as("cuda_as_sm80", [](int number, Device& device) {
+    DeviceReport report = cuda_table()->find_device(number, device);
+    device.generation = 80;
+    return report;
+  });
   return ampere;
+}
+
+// On a device of two multiprocessors, where a block has many tiles of the smallest product: what is finished
+// under the next tile is.
+inline const KernelTable& table_on_two_sms() {
+  static const KernelTable small = cuda_table_as("cuda_on_two_sms", [](int number, Device& device) {
+    DeviceReport report = cuda_table()->find_device(number, device);
+    device.num_sms = 2;
+    return report;
+  });
+  return small;
 }
 
 inline std::vector<Setup> setups_that_pack_bf16() {
@@ -31,8 +44,10 @@ inline std::vector<Setup> setups_that_pack_bf16() {
       continue;
     setups.push_back(setup);
     if (setup.table != cuda_table() || setup.offset != 0) continue;
-    setup.table = &table_as_on_ampere();
-    setups.push_back(setup);
+    for (const KernelTable* table : {&table_as_on_ampere(), &table_on_two_sms()}) {
+      setup.table = table;
+      setups.push_back(setup);
+    }
   }
   return setups;
 }

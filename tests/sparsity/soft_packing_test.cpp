@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A soft projection and what is packed of it are made together; they are what each step gives alone.
+#include <cmath>
 #include <cstring>
 #include <limits>
 
@@ -93,6 +94,12 @@ weights = { pattern = "2:4", projection = "soft", scale = "min-mse", dgrad = [] 
   }
   const double loss = masked.trainer.evaluate();
   EXPECT_NEAR(packed.trainer.evaluate(), loss, 1e-3 * loss);
+  for (const SparseLayer& layer : packed.trainer.sparsity().layers()) {
+    const float* unpacked = layer.projected.as<float>();
+    EXPECT_TRUE(std::none_of(unpacked, unpacked + layer.num_weights(),
+                             [](float value) { return std::isnan(value); }))
+        << layer.seam->name << " was not unpacked: the passes had enough tokens";
+  }
 }
 
 }  // namespace

@@ -9,6 +9,18 @@ namespace twill::cuda {
 
 template <SparseEpilogue kEpilogue>
 struct EpilogueFunction {
+  using Type = void;  // it has none
+};
+template <>
+struct EpilogueFunction<SparseEpilogue::kGelu> {
+  using Type = GeluTanh<__nv_bfloat16>;
+};
+template <>
+struct EpilogueFunction<SparseEpilogue::kGeluGradient> {
+  using Type = GeluTanh<__nv_bfloat16>;
+};
+template <>
+struct EpilogueFunction<SparseEpilogue::kGegluTanh> {
   using Type = GeluTanh<__nv_bfloat16>;
 };
 template <>

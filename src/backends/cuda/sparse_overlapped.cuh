@@ -8,12 +8,12 @@
 //                     chunk, beside a K tile each, through shared memory to the copy engine
 //
 // In CUTLASS's cooperative kernel tensor cores stand still during an epilogue. On an H200 at its power
-// limit, 6400 x 16384 x 1600: 0.35 ms where that takes 0.38, with GELU 0.43 for 0.45. Tensor cores are busy
-// for 66 % of the cycles, in cuSPARSELt's kernel of the same tile for 61 %.
+// limit, 6400 x 16384 x 1600: 0.35 ms where that takes 0.38, with GELU 0.43 for 0.45. On cool clocks tensor
+// cores are busy for 66 % of the cycles, in cuSPARSELt's kernel of the same tile for 61 %.
 //
 // GELU is not free even so: a multiplying warp waits while an instruction of its own is not taken, and
 // has little time beside. Tried and slower: plain stores (0.51), the three idle warps as finishers
-// (0.49), GELU's gradient in this way (0.54, behind the product 0.45).
+// (0.49), GELU's gradient in this way (0.46 to 0.54, behind the product 0.45).
 //
 // The activation is one of a number as it is stored: the same bits as product and activation one after the
 // other. An addend would be rounded twice: other ways add it.
@@ -383,7 +383,8 @@ struct OverlappedWay {
     constexpr int kBytes = static_cast<int>(sizeof(typename Kernel::Storage));
     static_assert(kBytes <= 227 * 1024);
     const auto kernel = overlapped_kernel<kEpilogue>;
-    static const bool has_memory =
+    // Of the device that is current.
+    const bool has_memory =
         cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize, kBytes) ==
         cudaSuccess;
     void* arguments[] = {&params};

@@ -9,7 +9,7 @@
 // A gated activation takes two products, of the values' rows of P and of the gates': the first is a
 // kSum, the second reads its result.
 //
-// Knows no CUTLASS: only sparse_product.cuh and the files that include it do.
+// Knows no CUTLASS: only sparse_product.cuh, what it includes and the files that include it do.
 #pragma once
 
 #include <cuda_runtime_api.h>

@@ -146,7 +146,8 @@ class Call {
   std::vector<std::size_t> possible_;
 };
 
-// A build with other ways, or a GPU that runs others, chooses anew: also against two steps. Whether it adds to what it has written before does not matter to its time.
+// A build with other ways, or a GPU that runs others, chooses anew: also against two steps. Whether it adds
+// to what it has written before does not matter to its time.
 ProductKey key_of(SparseEpilogue epilogue, const SparseProduct& product, const Call& call) {
   const bool adds_other = product.addend != nullptr && product.addend != product.d;
   return {.m = product.m,
