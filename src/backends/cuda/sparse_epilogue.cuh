@@ -2,45 +2,29 @@
 // Which function of device/activation_functions.cuh an epilogue of sparse_product.h is made of.
 #pragma once
 
+#include <type_traits>
+
 #include "backends/cuda/device/activation_functions.cuh"
 #include "backends/cuda/sparse_product.h"
 
 namespace twill::cuda {
 
 template <SparseEpilogue kEpilogue>
-struct EpilogueFunction {
-  using Type = void;  // it has none
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kGelu> {
-  using Type = GeluTanh<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kGeluGradient> {
-  using Type = GeluTanh<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kGegluTanh> {
-  using Type = GeluTanh<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kRelu2> {
-  using Type = Relu2<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kRelu2Gradient> {
-  using Type = Relu2<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kSwiglu> {
-  using Type = Swish<__nv_bfloat16>;
-};
-template <>
-struct EpilogueFunction<SparseEpilogue::kGeglu> {
-  using Type = Gelu<__nv_bfloat16>;
-};
+constexpr auto epilogue_function() {
+  using enum SparseEpilogue;
+  if constexpr (kEpilogue == kGelu || kEpilogue == kGeluGradient || kEpilogue == kGegluTanh)
+    return std::type_identity<GeluTanh<__nv_bfloat16>>();
+  else if constexpr (kEpilogue == kRelu2 || kEpilogue == kRelu2Gradient)
+    return std::type_identity<Relu2<__nv_bfloat16>>();
+  else if constexpr (kEpilogue == kSwiglu)
+    return std::type_identity<Swish<__nv_bfloat16>>();
+  else if constexpr (kEpilogue == kGeglu)
+    return std::type_identity<Gelu<__nv_bfloat16>>();
+  else
+    return std::type_identity<void>();  // it has none
+}
 
 template <SparseEpilogue kEpilogue>
-using FunctionOf = typename EpilogueFunction<kEpilogue>::Type;
+using FunctionOf = typename decltype(epilogue_function<kEpilogue>())::type;
 
 }  // namespace twill::cuda
