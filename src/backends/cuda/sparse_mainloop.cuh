@@ -19,7 +19,7 @@
 
 namespace twill::cuda::sparse {
 
-// K tiles of one tile of D, in one warpgroup: issue() with the two sets of positions in turn, give_back()
+// K tiles of one tile of D, in one warpgroup: issue() with the two sets of positions in turn, release_done()
 // after each, drain() at the end.
 template <class Collective>
 class ProductQueue {
@@ -79,7 +79,7 @@ class ProductQueue {
 
   // All but the K tile that was issued last.
   template <class Sums>
-  __device__ __forceinline__ void give_back(Sums& sums) {
+  __device__ __forceinline__ void release_done(Sums& sums) {
     cute::warpgroup_wait<1>();
     cute::warpgroup_fence_operand(sums);
     if (next_.count() - oldest_.count() > 1) release();
@@ -98,13 +98,13 @@ class ProductQueue {
     CUTLASS_PRAGMA_NO_UNROLL
     for (; left >= 2; left -= 2) {
       issue(even, sums);
-      give_back(sums);
+      release_done(sums);
       issue(odd, sums);
-      give_back(sums);
+      release_done(sums);
     }
     if (left == 1) {
       issue(even, sums);
-      give_back(sums);
+      release_done(sums);
     }
   }
 

@@ -250,7 +250,7 @@ struct Overlapped {
         queue.issue(chunk / kAtOnce % 2 == 0 ? even : odd, sums);
         CUTLASS_PRAGMA_UNROLL
         for (int i = 0; i < kAtOnce; ++i) finisher.finish(chunk + i);
-        queue.give_back(sums);
+        queue.release_done(sums);
       }
       k_tiles -= kChunks / kAtOnce;
     }
