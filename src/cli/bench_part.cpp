@@ -56,17 +56,21 @@ PartBench measure_part(Context& context, const RunConfig& config, PartKind part,
   }
   line.show("timing in turns");
   const auto variants = static_cast<double>(steps.size());
-  const auto times = time_in_turns(context, steps, {.seconds = variants * seconds});
+  auto times = time_in_turns(context, steps, {.seconds = variants * seconds});
   const auto rare_times = time_in_turns(context, rare_steps, kRareTurns);
   for (std::size_t i = 0; i < bench.variants.size(); ++i) {
     PartBench::Variant& variant = bench.variants[i];
+    const double decay = probes[i].decay_inside_update();
+    for (double& time : times[i]) time += decay;
     variant.seconds = variant.mean_seconds = median_of(times[i]);
     variant.gain = paired_ratio(times[0], times[i]);
     variant.ops = probes[i].profile();
+    if (decay > 0.0) variant.ops["decay in AdamW"] = decay;
     const bool has_rare = i > 0 && bench.rare.every > 0;  // dense steps are all alike
     if (has_rare)
       variant.mean_seconds = mean_seconds(
-          variant.seconds, median_of(rare_times[i - 1]) - variant.seconds, bench.rare.every);
+          variant.seconds, median_of(rare_times[i - 1]) + 2.0 * decay - variant.seconds,
+          bench.rare.every);
   }
   return bench;
 }

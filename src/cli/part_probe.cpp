@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/part_probe.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -19,6 +20,8 @@ namespace {
 
 // The median of so many: one that is interrupted does not count.
 constexpr int kProfiledSteps = 7;
+// Of the optimizer's pass at a time.
+constexpr TurnLimits kUpdates{.fewest = 10, .most = 10, .seconds = 0.0};
 
 constexpr const char* kProducts = "products";
 constexpr const char* kAttentionWork = "attention";
@@ -29,7 +32,7 @@ constexpr const char* kMvueDraw = "MVUE";
 constexpr const char* kDecayWork = "decay";
 constexpr const char* kRest = "everything else";
 
-constexpr std::array<std::pair<std::string_view, const char*>, 25> kKinds{{
+constexpr std::array<std::pair<std::string_view, const char*>, 26> kKinds{{
     {"gemm", kProducts},
     {"times_packed", kProducts},
     {"packed_times", kProducts},
@@ -55,6 +58,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 25> kKinds{{
     {"pack_sample", kMvueDraw},
     {"activation_sample", kMvueDraw},
     {"masked_decay", kDecayWork},
+    {"decay in AdamW", kDecayWork},
 }};
 
 // What of a recipe concerns the part: an FFN has no attention, and neither has a head.
@@ -144,16 +148,15 @@ PartProbe::PartProbe(Context& context, const RunConfig& config, PartKind part,
       builder_(context, SparsityEngine::asked_of(recipe_of(config, part, execution),
                                                  plain_options(context, config), plan_)),
       part_(make_part(part, builder_, config.model)),
+      optimizer_(builder_, config.optimizer),
       engine_(builder_, recipe_of(config, part, execution), config.length(), config.sequence(),
               static_cast<std::uint64_t>(config.train.seed), plan_) {
   if (execution != PartExecution::kDense && !config.recipe.phase.empty())
     rare_ = rare_work(config.recipe.phase.front(), config.train.steps);
-  for (const LinearSeam& seam : builder_.linear_seams()) {
-    Moments& moments = moments_[seam.weight];
-    builder_.optimizer_state(moments.m, seam.weight->shape, DType::kF32);
-    builder_.optimizer_state(moments.v, seam.weight->shape, DType::kF32);
-  }
-  engine_.set_moments([this](const Parameter& parameter) { return moments_.at(&parameter); });
+  engine_.set_moments([this](const Parameter& parameter) {
+    const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
+    return Moments{slot.m, slot.v};
+  });
   builder_.commit();
   {
     HostMasters masters(builder_);
@@ -199,11 +202,32 @@ void PartProbe::step() {
   engine_.after_backward(context_, step_);
   if (engine_.updates_topology(step_)) {
     engine_.update_topology(context_, step_);
-  } else {
+  } else if (decays_apart()) {
     engine_.before_update(context_, 1.0, [](const Parameter&) { return 1e-6; });
   }
   engine_.after_update(context_, step_);
   ++step_;
+}
+
+bool PartProbe::decays_apart() const {
+  return !optimizer_.is_on_device(context_) || !config_.recipe.steps_on_device();
+}
+
+double PartProbe::decay_inside_update() {
+  if (decays_apart()) return 0.0;
+  const auto seconds_with = [&](const Optimizer::DecayOf& decay_of) {
+    optimizer_.prepare(context_, decay_of);
+    optimizer_.set_scalars(context_, /*lr=*/0.0, /*update=*/1);
+    return median_of(
+        time_in_turns(context_, {[&] { optimizer_.update_on_device(context_); }}, kUpdates)[0]);
+  };
+  std::vector<double> longer;
+  for (int i = 0; i < kProfiledSteps; ++i) {
+    const double with =
+        seconds_with([this](const Parameter& parameter) { return engine_.decay_of(parameter); });
+    longer.push_back(with - seconds_with({}));
+  }
+  return std::max(0.0, median_of(longer));
 }
 
 void PartProbe::ordinary_step() {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // One FFN or one block with its sparsity and without the rest of a model: forward, backward, and what a
-// step does to masks and packed weights. The optimizer's own work is left out.
+// step does to masks and packed weights. The optimizer's own work is left out; of masked decay on a device,
+// where AdamW does it on its way, what that pass takes longer is told apart.
 #pragma once
 
 #include <cstdint>
@@ -13,6 +14,7 @@
 #include "cli/phase_alone.h"
 #include "cli/probed_part.h"
 #include "sparsity/engine.h"
+#include "train/optimizer.h"
 #include "train/run_config.h"
 
 namespace twill::cli {
@@ -39,11 +41,16 @@ class PartProbe {
   // Of every op, per step, rare work spread over the steps between.
   WorkSeconds profile();
 
+  // What masked decay adds to a pass of AdamW, in seconds; 0 where steps have it as work of its own, or
+  // have none.
+  double decay_inside_update();
+
  private:
   void step();
   template <class Body>
   WorkSeconds profile_of(const Body& body);
   void fill_random(View view, std::uint64_t stream) const;
+  bool decays_apart() const;
 
   Context& context_;
   const RunConfig& config_;
@@ -51,7 +58,7 @@ class PartProbe {
   Plan plan_;
   Builder builder_;
   std::unique_ptr<ProbedPart> part_;
-  std::map<const Parameter*, Moments> moments_;
+  Optimizer optimizer_;
   SparsityEngine engine_;
   std::int64_t step_ = 0;
 };
