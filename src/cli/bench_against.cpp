@@ -15,10 +15,13 @@
 namespace twill::cli {
 namespace {
 
+// Where a step takes long, it need not come as often: one that accumulates warms up on its way.
 constexpr int kTurnWarmup = 3;
+constexpr double kWarmSeconds = 4.0;
 // Long enough that what the other trainer has left in the caches is a small part of it.
 constexpr double kBlockSeconds = 0.25;
 constexpr int kRareRepeats = 5;
+constexpr double kRareSeconds = 15.0;
 
 class RecipeSteps {
  public:
@@ -85,10 +88,10 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   dense.begin();
   sparse.begin();
   RecipeSteps steps(sparse, result.rare);
-  double warm = 0.0;
-  for (int i = 0; i < kTurnWarmup; ++i) {
+  double warm = 0.0, warming = 0.0;
+  for (int i = 0; i < kTurnWarmup && warming < kWarmSeconds; ++i) {
     warm = dense.step().seconds;
-    sparse.step();
+    warming += warm + sparse.step().seconds;
   }
   result.block_steps =
       std::clamp<std::int64_t>(std::llround(std::ceil(kBlockSeconds / warm)), 1,
@@ -106,9 +109,12 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   result.gain = paired_ratio(dense_times, sparse_times);
   if (result.rare.every > 0) {
     std::vector<double> more;
-    for (int i = 0; i < kRareRepeats; ++i) {
+    double spent = 0.0;
+    for (int i = 0; i < kRareRepeats && spent < kRareSeconds; ++i) {
       const double two_steps = 2.0 * mean_of(2, [&] { return steps.ordinary(); });
-      more.push_back(steps.rare_and_next() - two_steps);
+      const double with_rare = steps.rare_and_next();
+      more.push_back(with_rare - two_steps);
+      spent += with_rare + two_steps;
     }
     result.rare_seconds = std::max(0.0, median_of(more));
   }
