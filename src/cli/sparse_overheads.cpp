@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <functional>
 
+#include <fmt/format.h>
+
 #include "cli/paired_ratio.h"
 #include "cli/slice_times.h"
 #include "ops/activation.h"
@@ -24,7 +26,7 @@ namespace {
 constexpr std::int64_t kColdBytes = std::int64_t{512} << 20;
 constexpr std::int64_t kMostCopies = 64;
 
-SparseOverhead timed_overhead(const Context& context, const char* work, double bytes,
+SparseOverhead timed_overhead(const Context& context, const std::string& work, double bytes,
                               double seconds, const std::function<void()>& body) {
   const auto times = time_in_slices(context, {body}, {.seconds = seconds});
   return {.work = work, .seconds = median_of(times.front()), .bytes = bytes};
@@ -113,7 +115,8 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
   std::size_t turn = 0;
   const auto next = [&]() -> WeightCopy& { return copies[turn++ % copies.size()]; };
   std::vector<SparseOverhead> overheads;
-  const auto add = [&](const char* work, std::int64_t bytes, const std::function<void()>& body) {
+  const auto add = [&](const std::string& work, std::int64_t bytes,
+                       const std::function<void()>& body) {
     overheads.push_back(timed_overhead(context, work, static_cast<double>(bytes), seconds, body));
   };
   WeightCopy& first = copies.front();
@@ -129,6 +132,13 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
         [&] { pack_matrix(context, packing_of(next(), packed, true)); });
     add("pack both", moved_bytes(packing_of_both(first, packed)),
         [&] { pack_both(context, packing_of_both(next(), packed)); });
+    // As a step does it, with the weights of all layers.
+    std::vector<PackBothArgs> all;
+    for (WeightCopy& copy : copies) all.push_back(packing_of_both(copy, packed));
+    const PackWeightsArgs together{.weights = all};
+    if (all.size() > 1)
+      add(fmt::format("pack both, {} weights at once", all.size()), moved_bytes(together),
+          [&] { pack_weights(context, together); });
   }
   // S-STE's groups lie in rows.
   if (pattern.kind == GemmPattern::Kind::kRows)

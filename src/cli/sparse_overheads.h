@@ -21,7 +21,7 @@ struct SparseOverhead {
 
 // Search, packing of W and of Wᵀ from f32 masters, for groups in rows also the soft threshold with its
 // packing, masked decay. Several weights take turns, as the layers of a model do: half a GiB of them,
-// which no cache holds.
+// which no cache holds. Packing of both sides also of all of them at once.
 std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmPattern& pattern,
                                              const WeightShape& shape, DType type, double seconds);
 

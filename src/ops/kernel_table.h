@@ -50,6 +50,7 @@ struct Pack24Args;
 struct PackBothArgs;
 struct PackMatrixArgs;
 struct PackSampleArgs;
+struct PackWeightsArgs;
 struct PackedShape;
 struct PackedTimesArgs;
 struct PeerProductArgs;
@@ -224,9 +225,9 @@ struct KernelTable {
   Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
   Kernel<TimesPackedArgs> times_packed = nullptr;
   Kernel<PackedTimesArgs> packed_times = nullptr;
-  // A matrix and its transposed from one reading, for the calls that packs_both takes.
+  // Matrices, each with its transposed from one reading, for the calls that packs_both takes.
   bool (*packs_both)(const PackBothArgs&) = nullptr;
-  Kernel<PackBothArgs> pack_both = nullptr;
+  Kernel<PackWeightsArgs> pack_weights = nullptr;
   // A soft threshold and its packing from one reading, for the calls that fuses_soft_pack takes.
   bool (*fuses_soft_pack)(const SoftPack24Args&) = nullptr;
   Kernel<SoftPack24Args> soft_pack24 = nullptr;

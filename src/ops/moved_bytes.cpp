@@ -241,6 +241,11 @@ std::int64_t moved_bytes(const PackMatrixArgs& args) {
 std::int64_t moved_bytes(const PackSampleArgs& args) {
   return bytes_of({args.x, args.storage}) + result(args.sum, args.accumulate);
 }
+std::int64_t moved_bytes(const PackWeightsArgs& args) {
+  std::int64_t bytes = 0;
+  for (const PackBothArgs& both : args.weights) bytes += moved_bytes(both);
+  return bytes;
+}
 std::int64_t moved_bytes(const PackedTimesArgs& args) {
   return bytes_of({args.packed.storage, args.b, args.bias, args.addend}) +
          result(args.c, args.accumulate);

@@ -76,6 +76,7 @@ std::int64_t moved_bytes(const KeptGradientArgs& args);
 std::int64_t moved_bytes(const PackBothArgs& args);
 std::int64_t moved_bytes(const PackMatrixArgs& args);
 std::int64_t moved_bytes(const PackSampleArgs& args);
+std::int64_t moved_bytes(const PackWeightsArgs& args);
 std::int64_t moved_bytes(const PackedTimesArgs& args);
 std::int64_t moved_bytes(const ScatterKeptArgs& args);
 std::int64_t moved_bytes(const SoftPack24Args& args);

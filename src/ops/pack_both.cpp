@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/pack_both.h"
 
+#include <vector>
+
 #include "ops/validate.h"
 
 namespace twill {
@@ -11,18 +13,27 @@ void validate(const PackBothArgs& args) {
 }
 
 void pack_both(const Context& context, const PackBothArgs& args) {
-  validate(args);
+  pack_weights(context, {.weights = std::span(&args, 1)});
+}
+
+void pack_weights(const Context& context, const PackWeightsArgs& args) {
   const KernelTable& kernels = context.kernels();
-  require_stored("pack_both", kernels, args.dense);
-  for (const bool transpose : {false, true}) {
-    const PackMatrixArgs side = args.side(transpose);
-    require_packed_storage("pack_both", context, side.storage, side.shape);
+  std::vector<PackBothArgs> together;
+  for (const PackBothArgs& both : args.weights) {
+    validate(both);
+    require_stored("pack_both", kernels, both.dense);
+    for (const bool transpose : {false, true}) {
+      const PackMatrixArgs side = both.side(transpose);
+      require_packed_storage("pack_both", context, side.storage, side.shape);
+    }
+    if (kernels.packs_both != nullptr && kernels.packs_both(both)) {
+      together.push_back(both);
+    } else {
+      for (const bool transpose : {false, true}) pack_matrix(context, both.side(transpose));
+    }
   }
-  if (kernels.packs_both == nullptr || !kernels.packs_both(args)) {
-    for (const bool transpose : {false, true}) pack_matrix(context, args.side(transpose));
-    return;
-  }
-  context.run("pack_both", kernels.pack_both, args);
+  if (!together.empty())
+    context.run("pack_both", kernels.pack_weights, PackWeightsArgs{.weights = together});
 }
 
 }  // namespace twill

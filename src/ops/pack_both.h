@@ -8,7 +8,12 @@
 //
 // shape is (R, C), shape_transposed (C, R). same_mask holds for both storages. A backend without a
 // kernel of its own for the call packs one side after the other.
+//
+// pack_weights: the same for some weights whose storages do not overlap, together where the backend can:
+// one alone may be too small to keep a device busy.
 #pragma once
+
+#include <span>
 
 #include "ops/context.h"
 #include "ops/packed_matrix.h"
@@ -36,7 +41,12 @@ struct PackBothArgs {
   }
 };
 
+struct PackWeightsArgs {
+  std::span<const PackBothArgs> weights;
+};
+
 void validate(const PackBothArgs& args);
 void pack_both(const Context& context, const PackBothArgs& args);
+void pack_weights(const Context& context, const PackWeightsArgs& args);
 
 }  // namespace twill

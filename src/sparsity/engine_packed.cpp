@@ -101,13 +101,16 @@ void SparsityEngine::point_packed_activations() {
 
 void SparsityEngine::pack_all(const Context& context) {
   if (plan_.execution == "masked") return;
+  std::vector<PackBothArgs> together;
   for (SparseLayer& layer : layers_) {
     if (in_scope(layer) && !phase().weights.is_dense()) {
-      layer.packed.pack(context, layer, phase().weights, entry_of(layer), !masks_changed_);
+      layer.packed.pack(context, layer, phase().weights, entry_of(layer), !masks_changed_,
+                        together);
     } else {
       layer.packed.drop(layer);
     }
   }
+  pack_weights(context, {.weights = together});
   masks_changed_ = false;
 }
 

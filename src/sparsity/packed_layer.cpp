@@ -5,7 +5,6 @@
 #include <cmath>
 
 #include "ops/fill.h"
-#include "ops/pack_both.h"
 #include "ops/soft_pack24.h"
 #include "ops/transfer.h"
 #include "sparsity/scope.h"
@@ -123,7 +122,8 @@ std::optional<PackedShape> PackedLayer::reserved_shape(const Context& context,
 }
 
 void PackedLayer::pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
-                       const PlanEntry& entry, bool same_mask) {
+                       const PlanEntry& entry, bool same_mask,
+                       std::vector<PackBothArgs>& together) {
   LinearSeam& seam = *layer.seam;
   const double density = density_of(part, layer);
   const bool hides = part.is_topology();  // the weight itself is what products take
@@ -137,7 +137,7 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   if (part.is_soft()) {
     project_softly(context, part, layer, {forward, forward_}, {dgrad, dgrad_});
   } else if (forward && dgrad) {
-    pack_both(context, {.dense = layer.weight(),
+    together.push_back({.dense = layer.weight(),
                         .mask = layer.mask,
                         .shape = *forward,
                         .storage = forward_,

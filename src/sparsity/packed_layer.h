@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "nn/builder.h"
+#include "ops/pack_both.h"
 #include "sparsity/plan.h"
 
 namespace twill {
@@ -35,9 +36,10 @@ class PackedLayer {
 
   // Packs what forward and dgrad take now and points the seam to it, or takes it away where the
   // plan has dense operands. A soft projection is made here too, also where nothing is packed of it.
-  // `same_mask`: only values have changed since the last call.
+  // `same_mask`: only values have changed since the last call. What is packed for both is only added to
+  // `together`: the caller packs it with that of other layers (ops/pack_both.h).
   void pack(const Context& context, const SparseLayer& layer, const WeightsPart& part,
-            const PlanEntry& entry, bool same_mask);
+            const PlanEntry& entry, bool same_mask, std::vector<PackBothArgs>& together);
   void drop(const SparseLayer& layer);
 
   // Gradients and moments of the kept entries alone, from here on. The dense ones are not kept up to

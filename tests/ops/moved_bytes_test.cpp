@@ -296,6 +296,8 @@ TEST(MovedBytes, PackedProducts) {
   EXPECT_EQ(moved_bytes(both), 140 + 35 + 192 + 128);
   both.same_mask = pack.same_mask = true;
   EXPECT_EQ(moved_bytes(both), 140 + 192 + 128) << "the mask may stay unread";
+  const PackBothArgs twice[] = {both, both};
+  EXPECT_EQ(moved_bytes(PackWeightsArgs{.weights = twice}), 2 * (140 + 192 + 128));
   EXPECT_EQ(moved_bytes(pack), 140 + 192);
   pack.same_mask = false;
   SoftPack24Args soft{

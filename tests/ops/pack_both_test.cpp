@@ -2,6 +2,9 @@
 // Both sides of a packed matrix: each is what pack_matrix makes of it.
 #include "ops/pack_both.h"
 
+#include <deque>
+#include <memory>
+
 #include "ops/checks.h"
 #include "ops/packed24_problem.h"
 #include "support/expect_error.h"
@@ -21,16 +24,19 @@ class BothSides {
       : setup_(setup), shape_(shape), plain_(storage(shape)), turned_(storage(turned(shape))) {}
 
   void pack(const Values& dense, const Values& mask, DType type, bool same_mask = false) {
-    const Shape shape{shape_.rows, shape_.cols};
     const Buffer dense_in = setup_.buffer(dense, type), mask_in = setup_.buffer(mask, DType::kU8);
-    pack_both(*setup_.context(), {.dense = dense_in.view(shape),
-                                  .mask = optional_view(mask_in, shape),
-                                  .shape = shape_,
-                                  .storage = view(false),
-                                  .shape_transposed = turned(shape_),
-                                  .storage_transposed = view(true),
-                                  .same_mask = same_mask});
+    pack_both(*setup_.context(), call(dense_in, mask_in, same_mask));
     wait(*setup_.context());  // the operands go
+  }
+  PackBothArgs call(const Buffer& dense, const Buffer& mask, bool same_mask) const {
+    const Shape shape{shape_.rows, shape_.cols};
+    return {.dense = dense.view(shape),
+            .mask = optional_view(mask, shape),
+            .shape = shape_,
+            .storage = view(false),
+            .shape_transposed = turned(shape_),
+            .storage_transposed = view(true),
+            .same_mask = same_mask};
   }
 
   // One side, in its own orientation.
@@ -89,6 +95,30 @@ Values transposable_mask(Random& random, std::int64_t rows, std::int64_t cols) {
   return mask;
 }
 
+// Some matrices and their storages, packed by one call.
+class Together {
+ public:
+  explicit Together(const Setup& setup) : setup_(setup) {}
+
+  void add(BothSides& sides, const Values& dense, const Values& mask, DType type, bool same_mask) {
+    operands_.emplace_back(
+        new Operands{setup_.buffer(dense, type), setup_.buffer(mask, DType::kU8)});
+    calls_.push_back(sides.call(operands_.back()->dense, operands_.back()->mask, same_mask));
+  }
+  void pack() const {
+    pack_weights(*setup_.context(), {.weights = calls_});
+    wait(*setup_.context());
+  }
+
+ private:
+  struct Operands {
+    Buffer dense, mask;
+  };
+  Setup setup_;
+  std::vector<std::unique_ptr<Operands>> operands_;
+  std::vector<PackBothArgs> calls_;
+};
+
 // At most two of four both ways: what a greedy choice may leave.
 Values thinned(Random& random, Values mask) {
   const Values picks = random.integers(static_cast<std::int64_t>(mask.size()), 0, 3);
@@ -99,9 +129,29 @@ Values thinned(Random& random, Values mask) {
 
 }  // namespace
 
-// f32 values: with a mask, with new values under it, and for every mask where the setup has those.
+// f32 values: with a mask, with new values under it, and for every mask where the setup has those. Then
+// three of them by one call.
 testing::AssertionResult check_pack_both(const Setup& setup) {
   Random random;
+  Together together(setup);
+  std::deque<BothSides> three;
+  std::vector<Values> wanted;
+  for (const std::int64_t rows : {8, 16, 4}) {
+    const Values mask = transposable_mask(random, rows, 12);
+    const Values dense = awkward_values(random, rows * 12);
+    together.add(three.emplace_back(setup, PackedShape{.pattern = PackedPattern::kTransposable24,
+                                                       .rows = rows,
+                                                       .cols = 12,
+                                                       .max_kept = rows * 12}),
+                 dense, mask, DType::kF32, /*same_mask=*/false);
+    wanted.push_back(kept_of(dense, mask));
+  }
+  together.pack();
+  for (std::size_t i = 0; i < three.size(); ++i)
+    if (auto result = expect_both("one of three", three[i], DType::kF32, wanted[i],
+                                  {static_cast<std::int64_t>(wanted[i].size()) / 12, 12});
+        !result)
+      return result;
   for (const Shape& shape : {Shape{4, 4}, Shape{16, 16}, Shape{20, 36}, Shape{64, 96},
                              Shape{100, 12}, Shape{132, 68}, Shape{0, 8}})
     for (const bool is_transposable : {true, false}) {
@@ -216,6 +266,36 @@ TEST_P(PackBoth24, IsWhatOneSideAfterTheOtherGivesOnALayer) {
   Random random;
   EXPECT_TRUE(
       check_both24(GetParam(), {1600, 6400}, PackedPattern::kTransposable24, DType::kF32, random));
+}
+
+// More than a launch takes, of kinds that cannot share one.
+TEST_P(PackBoth24, SeveralAreWhatOneAfterTheOtherGives) {
+  Random random;
+  for (const bool same_mask : {false, true}) {
+    std::deque<BothSides> alone, packed;
+    Together together(GetParam());
+    for (std::size_t i = 0; i < 90; ++i) {
+      const Shape& shape = kShapes24[i % std::size(kShapes24)];
+      const PackedPattern pattern =
+          i % 50 < 40 ? PackedPattern::kTransposable24 : PackedPattern::k24;
+      const DType type = i < 70 ? DType::kF32 : DType::kBf16;
+      const PackedShape form = shape24(shape[0], shape[1], PackedSide::kRight, pattern);
+      const Values mask = transposable_mask(random, shape[0], shape[1]);
+      const Values first = rounded_to_bf16(awkward_masters(random, shape.num_elements()));
+      const Values then = rounded_to_bf16(awkward_masters(random, shape.num_elements()));
+      alone.emplace_back(GetParam(), form);
+      packed.emplace_back(GetParam(), form);
+      if (same_mask) alone.back().pack(first, mask, type);
+      if (same_mask) packed.back().pack(first, mask, type);
+      alone.back().pack(then, mask, type, same_mask);
+      together.add(packed.back(), then, mask, type, same_mask);
+    }
+    together.pack();
+    for (std::size_t i = 0; i < alone.size(); ++i)
+      for (const bool transpose : {false, true})
+        ASSERT_EQ(alone[i].bytes(transpose), packed[i].bytes(transpose))
+            << "matrix " << i << ", transposed " << transpose << ", same mask " << same_mask;
+  }
 }
 
 // One side by tiles, and from operands off a 16-byte boundary: every byte, idle positions included.

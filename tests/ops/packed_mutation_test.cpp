@@ -30,16 +30,24 @@ void pack_what_is_not_kept(const PackMatrixArgs& args, const Device& d, Queue& q
 
 // A backend that packs both sides itself: by the reference's kernel, and wrong.
 template <auto kChange>
-void pack_both_changed(const PackBothArgs& args, const Device& d, Queue& q) {
-  for (const bool transpose : {false, true}) {
-    PackMatrixArgs side = args.side(transpose);
-    if (kChange(side)) reference_table().pack_matrix(side, d, q);
-  }
+void pack_both_changed(const PackWeightsArgs& args, const Device& d, Queue& q) {
+  for (const PackBothArgs& both : args.weights)
+    for (const bool transpose : {false, true}) {
+      PackMatrixArgs side = both.side(transpose);
+      if (kChange(side)) reference_table().pack_matrix(side, d, q);
+    }
 }
 template <auto kChange>
 void fuse_both(KernelTable& table) {
   table.packs_both = [](const PackBothArgs&) { return true; };
-  table.pack_both = pack_both_changed<kChange>;
+  table.pack_weights = pack_both_changed<kChange>;
+}
+void pack_first_of_several(KernelTable& table) {
+  fuse_both<[](PackMatrixArgs&) { return true; }>(table);
+  table.pack_weights = [](const PackWeightsArgs& args, const Device& d, Queue& q) {
+    pack_both_changed<[](PackMatrixArgs&) { return true; }>({.weights = args.weights.first(1)}, d,
+                                                            q);
+  };
 }
 
 // A backend that projects and packs at once, likewise.
@@ -163,6 +171,7 @@ const Mutation kPacked[] = {
        side.transpose = false;
        return true;
      }>},
+    {"PackBothForgetsAllButTheFirst", check_pack_both, pack_first_of_several},
     {"PackBothByOneSideTurnsNone", check_pack_both,
      change<&KernelTable::pack_matrix, [](PackMatrixArgs& args) { args.transpose = false; }>},
     {"SoftPackForgetsScale", check_soft_pack24,

@@ -99,7 +99,7 @@ const KernelTable* cuda_table() {
       .times_packed = cuda::times_packed,
       .packed_times = cuda::packed_times,
       .packs_both = cuda::packs_both,
-      .pack_both = cuda::pack_both,
+      .pack_weights = cuda::pack_weights,
       .fuses_soft_pack = cuda::fuses_soft_pack,
       .soft_pack24 = cuda::soft_pack24,
       .fuses_sample = cuda::fuses_sample,

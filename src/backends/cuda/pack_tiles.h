@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-// Packing in tiles of 64 x 64 (pack_tiles.cu): what pack_matrix and pack_both run where they can.
+// Packing in tiles of 64 x 64 (pack_tiles.cu): what pack_matrix and pack_weights run where they can.
 #pragma once
 
 #include <initializer_list>
+#include <span>
 
 #include "backends/cuda/packed_operand.h"
 #include "ops/kernel_table.h"
@@ -26,6 +27,7 @@ bool packs_by_tiles(const PackedShape& shape, std::initializer_list<ConstView> o
 inline bool holds_positions(const PackedShape& shape, bool same_mask) {
   return same_mask && shape.pattern == PackedPattern::kTransposable24;
 }
-void pack_tiles(const TilePacking& args, Queue& queue);
+// Neighbours of one kind share a launch.
+void pack_tiles(std::span<const TilePacking> packings, Queue& queue);
 
 }  // namespace twill::cuda

@@ -153,13 +153,14 @@ std::int64_t packed_bytes(const PackedShape& shape, const Device& device) {
 }
 
 void pack_matrix(const PackMatrixArgs& args, const Device& device, Queue& queue) {
-  if (packs_by_tiles(args.shape, {args.dense, args.mask, args.storage}))
-    return pack_tiles({.dense = args.dense,
-                       .mask = args.mask,
-                       .plain = args.transpose ? View() : args.storage,
-                       .turned = args.transpose ? args.storage : View(),
-                       .keeps_positions = holds_positions(args.shape, args.same_mask)},
-                      queue);
+  if (packs_by_tiles(args.shape, {args.dense, args.mask, args.storage})) {
+    const TilePacking packing{.dense = args.dense,
+                              .mask = args.mask,
+                              .plain = args.transpose ? View() : args.storage,
+                              .turned = args.transpose ? args.storage : View(),
+                              .keeps_positions = holds_positions(args.shape, args.same_mask)};
+    return pack_tiles(std::span(&packing, 1), queue);
+  }
   by_type(args.dense.dtype(), [&]<class Dense>(TypeOf<Dense>) {
     if (args.transpose) return launch_pack<Dense, true>(args, device, queue);
     launch_pack<Dense, false>(args, device, queue);

@@ -24,7 +24,7 @@ void masked_decay(const MaskedDecayArgs& args, const Device& device, Queue& queu
 void moment_change(const MomentChangeArgs& args, const Device& device, Queue& queue);
 void mvue24(const Mvue24Args& args, const Device& device, Queue& queue);
 void pack24(const Pack24Args& args, const Device& device, Queue& queue);
-void pack_both(const PackBothArgs& args, const Device& device, Queue& queue);
+void pack_weights(const PackWeightsArgs& args, const Device& device, Queue& queue);
 void pack_matrix(const PackMatrixArgs& args, const Device& device, Queue& queue);
 void pack_sample(const PackSampleArgs& args, const Device& device, Queue& queue);
 void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queue);
