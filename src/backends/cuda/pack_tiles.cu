@@ -56,15 +56,6 @@ struct Matrix {
 template <class Dense>
 struct Matrices {
   Matrix<Dense> all[kAtOnce];
-  unsigned first_tile[kAtOnce];
-  unsigned count, tiles;
-
-  // The one that a tile belongs to.
-  __device__ __forceinline__ unsigned of_tile(unsigned tile) const {
-    unsigned at = 0;
-    for (unsigned i = 1; i < count && first_tile[i] <= tile; ++i) at = i;
-    return at;
-  }
 };
 
 // The packed rows of an atom, in the order of pack_staging.h.
@@ -137,10 +128,9 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void pack_tiles_kernel(
   // A warp has 16 rows of 32 columns: whole sectors of the dense matrix and of the mask.
   const unsigned warp = threadIdx.x / 32, lane = threadIdx.x % 32;
   const unsigned down = warp / 2 * 4 + lane / 8, across = warp % 2 * 8 + lane % 8;
-  const unsigned which = matrices.of_tile(blockIdx.x);
-  const Matrix<Dense>& a = matrices.all[which];
-  const unsigned tile = blockIdx.x - matrices.first_tile[which];
-  const unsigned atoms_down = tile / a.across(), atoms_across = tile % a.across();
+  const Matrix<Dense>& a = matrices.all[blockIdx.y];
+  if (blockIdx.x >= a.tiles()) return;  // the largest has as many as there are
+  const unsigned atoms_down = blockIdx.x / a.across(), atoms_across = blockIdx.x % a.across();
   const AtomAt plain(atoms_down, atoms_across, a.rows), turned(atoms_across, atoms_down, a.cols);
   const std::int64_t row = plain.row + 4 * down, col = plain.col + 4 * across;
 
@@ -239,13 +229,14 @@ bool share_a_kernel(const TilePacking& one, const TilePacking& other) {
 template <class Dense>
 void launch(std::span<const TilePacking> packings, Queue& queue) {
   Matrices<Dense> matrices{};
-  for (const TilePacking& packing : packings) {
-    matrices.first_tile[matrices.count] = matrices.tiles;
-    matrices.all[matrices.count] = matrix_of<Dense>(packing);
-    matrices.tiles += matrices.all[matrices.count++].tiles();
+  unsigned tiles = 0;
+  for (std::size_t i = 0; i < packings.size(); ++i) {
+    matrices.all[i] = matrix_of<Dense>(packings[i]);
+    tiles = std::max(tiles, matrices.all[i].tiles());
   }
-  if (matrices.tiles == 0) return;
-  kernel_for<Dense>(packings.front())<<<matrices.tiles, kThreads, 0, stream_of(queue)>>>(matrices);
+  if (tiles == 0) return;
+  const dim3 grid(tiles, static_cast<unsigned>(packings.size()));
+  kernel_for<Dense>(packings.front())<<<grid, kThreads, 0, stream_of(queue)>>>(matrices);
   TWILL_CUDA_CHECK_LAUNCH();
 }
 
