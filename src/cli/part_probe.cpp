@@ -214,7 +214,10 @@ bool PartProbe::decays_apart() const {
 }
 
 double PartProbe::decay_inside_update() {
-  if (decays_apart()) return 0.0;
+  const auto decays = [this](const Optimizer::Slot& slot) {
+    return engine_.decay_of(*slot.parameter).has_value();
+  };
+  if (decays_apart() || std::ranges::none_of(optimizer_.slots(), decays)) return 0.0;
   const auto seconds_with = [&](const Optimizer::DecayOf& decay_of) {
     optimizer_.prepare(context_, decay_of);
     optimizer_.set_scalars(context_, /*lr=*/0.0, /*update=*/1);

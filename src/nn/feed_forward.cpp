@@ -8,6 +8,11 @@ std::int64_t input_width(const FeedForward::Options& options) {
   return options.hidden * (is_gated(options.activation) ? 2 : 1);
 }
 
+// Of a plain activation the gradient comes with dgrad.
+std::optional<Activation> behind_product(Activation activation) {
+  return is_gated(activation) ? std::nullopt : std::optional(activation);
+}
+
 }  // namespace
 
 FeedForward::FeedForward(Builder& builder, const std::string& name, Options options)
@@ -21,13 +26,15 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
              {.in = options.width,
               .out = input_width(options),
               .bias = options.bias,
-              .init_std = options.init_std}),
+              .init_std = options.init_std,
+              .activates = options.activation}),
       output_(builder, name + ".output",
               {.linear = {.in = options.hidden,
                           .out = options.width,
                           .bias = options.bias,
                           .init_std = options.output_init_std,
-                          .width_axis = GroupAxis::kWithinColumn},
+                          .width_axis = GroupAxis::kWithinColumn,
+                          .activated = behind_product(options.activation)},
                .dropout = options.dropout,
                .dropout_stream = options.dropout_stream}),
       selection_(builder, seam_) {

@@ -33,7 +33,9 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
            .family = options.family,
            .weight = &weight_,
            .width_axis = options.width_axis,
-           .sums_bias = options.bias && options.width_axis == GroupAxis::kWithinRow})),
+           .sums_bias = options.bias && options.width_axis == GroupAxis::kWithinRow,
+           .activates = options.activates,
+           .activated = options.activated})),
       type_(builder.options().dtype) {
   weight_.clear_gradient = false;
   if (options.bias) {

@@ -24,7 +24,9 @@ class Linear {
     bool bias = true;
     double init_std = 0.02;
     LayerFamily family = LayerFamily::kFfn;
-    GroupAxis width_axis = GroupAxis::kWithinRow;  // see LinearSeam
+    GroupAxis width_axis = GroupAxis::kWithinRow;  // see LinearSeam, and for these
+    std::optional<Activation> activates = {};
+    std::optional<Activation> activated = {};
   };
   Linear(Builder& builder, const std::string& name, Options options);
 

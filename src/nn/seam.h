@@ -5,6 +5,7 @@
 #pragma once
 
 #include <cstdint>
+#include <optional>
 #include <string>
 
 #include "ops/activation.h"
@@ -53,6 +54,10 @@ struct LinearSeam {
   std::uint32_t stream = 0;  // number of the layer, for random draws
   // wgrad sums dY for a bias too. That of an output matrix comes from the norm behind it.
   bool sums_bias = false;
+  // What is computed of the forward product's result, and of what its input is a result: with dgrad comes
+  // that one's gradient, unless it is gated.
+  std::optional<Activation> activates = {};
+  std::optional<Activation> activated = {};
 
   ConstView forward = {};  // what the forward product multiplies with; absent: the weight
   ConstView dgrad = {};

@@ -5,8 +5,8 @@
 #include <cmath>
 #include <functional>
 #include <limits>
-#include <numeric>
 #include <optional>
+#include <utility>
 
 #include "base/rng.h"
 #include "nn/builder.h"
@@ -36,7 +36,31 @@ double probed_seconds(const Context& context, const std::function<void()>& body)
                                 : steady_seconds(context, kStretch, body);
 }
 
+// Two ways to do the same work; infinite: the second is not possible. A GPU's clocks depend for some
+// 0.1 s on what ran before, so there the two take turns, as they do in a step.
+std::pair<double, double> seconds_in_turns(const Context& context,
+                                           const std::function<void()>& first,
+                                           bool second_is_possible,
+                                           const std::function<void()>& second) {
+  constexpr double kNever = std::numeric_limits<double>::infinity();
+  if (!second_is_possible) return {probed_seconds(context, first), kNever};
+  if (shares_memory(context))
+    return {probed_seconds(context, first), probed_seconds(context, second)};
+  constexpr int kTurns = 6;
+  constexpr double kTurn = 0.02;
+  double of_first = 0.0, of_second = 0.0;
+  for (int turn = 0; turn < kTurns; ++turn) {
+    of_first += steady_seconds(context, kTurn, first) / kTurns;
+    of_second += steady_seconds(context, kTurn, second) / kTurns;
+  }
+  return {of_first, of_second};
+}
+
 constexpr std::int64_t kRandomValues = std::int64_t{1} << 20;
+
+std::int64_t activated_width(const LinearSeam& seam) {
+  return seam.weight->shape[0] / (seam.activates && is_gated(*seam.activates) ? 2 : 1);
+}
 
 }  // namespace
 
@@ -54,7 +78,8 @@ LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int6
       weight_(matrix(outputs_, inputs_, 4, DType::kF32)),
       operand_(matrix(outputs_, inputs_, 4, type)),
       gradient_(matrix(outputs_, inputs_, 5, DType::kF32)),
-      bias_(DType::kF32, {seam.sums_bias ? outputs_ : 0}, context.memory()) {}
+      bias_(DType::kF32, {seam.sums_bias ? outputs_ : 0}, context.memory()),
+      activated_(type, {seam.activates ? tokens : 0, activated_width(seam)}, context.memory()) {}
 
 Tensor LayerProbe::matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream,
                           DType type) const {
@@ -95,7 +120,7 @@ void LayerProbe::heat() {
   steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
 }
 
-ProductSeconds LayerProbe::dense(bool with_bias) {
+ProductSeconds LayerProbe::dense() {
   heat();
   const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = operand_.view();
   return {.forward = probed_seconds(
@@ -103,16 +128,47 @@ ProductSeconds LayerProbe::dense(bool with_bias) {
           .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
           .wgrad = probed_seconds(context_, [&] {
             gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
-            if (with_bias && seam_.sums_bias) column_sum(context_, {.x = y, .sum = bias_.view()});
           })};
 }
 
-ProductSeconds LayerProbe::dense_again(const ProductSeconds& first, bool with_bias) {
-  if (shares_memory(context_)) return first;
-  const ProductSeconds second = dense(with_bias);
-  return {.forward = std::midpoint(first.forward, second.forward),
-          .dgrad = std::midpoint(first.dgrad, second.dgrad),
-          .wgrad = std::midpoint(first.wgrad, second.wgrad)};
+void LayerProbe::run(const GemmArgs& product, const PackedMatrix* packed) const {
+  if (packed == nullptr) return gemm(context_, product);
+  times_packed(context_, {.x = product.a,
+                          .packed = *packed,
+                          .c = product.c,
+                          .epilogue = product.epilogue,
+                          .activation = product.activation,
+                          .before = product.before});
+}
+
+void LayerProbe::run_forward(const PackedMatrix* packed) {
+  GemmArgs product{.a = x_.view(), .b = operand_.view(), .c = y_.view(), .trans_b = true};
+  if (!seam_.activates) return run(product, packed);
+  const Activation f = *seam_.activates;
+  if (is_gated(f) && packed == nullptr) {  // as in Linear
+    run(product, packed);
+    return activation_forward(context_, {.kind = f, .x = y_.view(), .y = activated_.view()});
+  }
+  product.c = activated_.view();
+  product.epilogue = GemmEpilogue::kActivation;
+  product.activation = f;
+  product.before = y_.view();
+  run(product, packed);
+}
+
+void LayerProbe::run_dgrad(const PackedMatrix* packed) {
+  GemmArgs product{.a = y_.view(), .b = operand_.view(), .c = dx_.view()};
+  if (seam_.activated) {
+    product.epilogue = GemmEpilogue::kActivationGradient;
+    product.activation = *seam_.activated;
+    product.before = x_.view();
+  }
+  run(product, packed);
+}
+
+void LayerProbe::run_wgrad() {
+  gemm(context_, {.a = y_.view(), .b = x_.view(), .c = gradient_.view(), .trans_a = true});
+  if (seam_.sums_bias) column_sum(context_, {.x = y_.view(), .sum = bias_.view()});
 }
 
 PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
@@ -143,12 +199,14 @@ struct LayerProbe::Side {
                           .transpose = transpose,
                           .same_mask = same_mask});
   }
+  PackedMatrix matrix() {
+    return shape ? PackedMatrix{.shape = *shape, .storage = storage.view()} : PackedMatrix{};
+  }
   // x Pᵀ
   double product_seconds(ConstView x, View c) {
     if (!shape) return std::numeric_limits<double>::infinity();
-    const PackedMatrix matrix{.shape = *shape, .storage = storage.view()};
     return probed_seconds(context,
-                          [&] { times_packed(context, {.x = x, .packed = matrix, .c = c}); });
+                          [&] { times_packed(context, {.x = x, .packed = matrix(), .c = c}); });
   }
 
   const Context& context;
@@ -178,24 +236,35 @@ double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
   });
 }
 
-double LayerProbe::sampled_wgrad(const WgradPart& part) {
-  const PackedShape shape = packed_sample_shape(outputs_, tokens_, type_);
-  const std::int64_t bytes = packed_bytes(context_, shape);
-  if (bytes == 0) return std::numeric_limits<double>::infinity();
-  Tensor sample(type_, {tokens_, outputs_}, context_.memory());
-  Tensor storage(DType::kU8, {bytes}, context_.memory());
-  return probed_seconds(context_, [&] {
-    pack_sample(context_, {.x = y_.view(),
-                           .sample = sample.view(),
-                           .shape = shape,
-                           .storage = storage.view(),
-                           .law = part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw,
-                           .sum = seam_.sums_bias ? bias_.view() : View()});
-    packed_times(context_, {.packed = {.shape = shape, .storage = storage.view()},
-                            .b = x_.view(),
-                            .c = gradient_.view()});
-  });
-}
+struct LayerProbe::SampledWgrad {
+  SampledWgrad(LayerProbe& of, const WgradPart& part)
+      : probe(of),
+        law(part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw),
+        shape(packed_sample_shape(probe.outputs_, probe.tokens_, probe.type_)),
+        bytes(part.estimator == "dense" ? 0 : packed_bytes(probe.context_, shape)),
+        sample(probe.type_, {bytes > 0 ? probe.tokens_ : 0, probe.outputs_},
+               probe.context_.memory()),
+        storage(DType::kU8, {bytes}, probe.context_.memory()) {}
+
+  bool is_possible() const { return bytes > 0; }
+  void run() {
+    pack_sample(probe.context_, {.x = probe.y_.view(),
+                                 .sample = sample.view(),
+                                 .shape = shape,
+                                 .storage = storage.view(),
+                                 .law = law,
+                                 .sum = probe.seam_.sums_bias ? probe.bias_.view() : View()});
+    packed_times(probe.context_, {.packed = {.shape = shape, .storage = storage.view()},
+                                  .b = probe.x_.view(),
+                                  .c = probe.gradient_.view()});
+  }
+
+  LayerProbe& probe;
+  MvueLaw law;
+  PackedShape shape;
+  std::int64_t bytes;
+  Tensor sample, storage;
+};
 
 // The steps of sparsity/engine.h on a weight of the probe's own.
 struct LayerProbe::PatternLayer {
@@ -240,14 +309,25 @@ struct LayerProbe::PatternLayer {
   SparseLayer layer;
 };
 
-ProductSeconds LayerProbe::pattern(const PhaseConfig& phase) {
+LayerProbe::Compared LayerProbe::compare(const PhaseConfig& phase) {
   PatternLayer layer(*this, phase.weights);
   Side forward = layer.side(/*transpose=*/false, true),
        dgrad = layer.side(/*transpose=*/true, true);
+  SampledWgrad sampled(*this, phase.wgrad);
   heat();
-  ProductSeconds seconds = products(forward, dgrad);
-  if (phase.wgrad.estimator != "dense") seconds.wgrad = sampled_wgrad(phase.wgrad);
-  return seconds;
+  const auto [dense_forward, packed_forward] = seconds_in_turns(
+      context_, [&] { run_forward(nullptr); }, forward.shape.has_value(),
+      [&, matrix = forward.matrix()] { run_forward(&matrix); });
+  const auto [dense_dgrad, packed_dgrad] = seconds_in_turns(
+      context_, [&] { run_dgrad(nullptr); }, dgrad.shape.has_value(),
+      [&, matrix = dgrad.matrix()] { run_dgrad(&matrix); });
+  const auto [dense_wgrad, packed_wgrad] = seconds_in_turns(
+      context_, [&] { run_wgrad(); }, sampled.is_possible(), [&] { sampled.run(); });
+  const bool samples = phase.wgrad.estimator != "dense";
+  return {
+      .dense = {.forward = dense_forward, .dgrad = dense_dgrad, .wgrad = dense_wgrad},
+      .packed = {
+          .forward = packed_forward, .dgrad = packed_dgrad, .wgrad = samples ? packed_wgrad : 0.0}};
 }
 
 double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep) {

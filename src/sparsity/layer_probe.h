@@ -7,6 +7,7 @@
 
 #include "nn/seam.h"
 #include "ops/context.h"
+#include "ops/gemm.h"
 #include "sparsity/plan.h"
 #include "tensor/tensor.h"
 
@@ -18,16 +19,16 @@ class LayerProbe {
   // activations and operands.
   LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type);
 
-  // The three products with dense operands; a bias's sums apart, or with wgrad as a packed sample has
-  // them.
-  ProductSeconds dense(bool with_bias = false);
-  // The mean with a second timing, on a GPU: it gets slower as it heats up, and what is timed between
-  // the two is compared with both.
-  ProductSeconds dense_again(const ProductSeconds& first, bool with_bias);
+  // The three products with dense operands and nothing else.
+  ProductSeconds dense();
 
-  // Packed products of a pattern, by the part's own rules: wgrad of a sample, else 0; infinite where
-  // the backend cannot pack.
-  ProductSeconds pattern(const PhaseConfig& phase);
+  // The products with everything that comes with them, an activation or its gradient and a bias's sums:
+  // with dense operands, and as a pattern packs them by the part's own rules. wgrad is packed where it
+  // is of a sample, else 0; infinite what the backend cannot pack.
+  struct Compared {
+    ProductSeconds dense, packed;
+  };
+  Compared compare(const PhaseConfig& phase);
   // Which products of a pattern take a packed weight, and whether decay is a pass of its own.
   struct Upkeep {
     bool packs_forward = true;
@@ -53,16 +54,22 @@ class LayerProbe {
   void heat();
   PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
   ProductSeconds products(Side& forward, Side& dgrad);
+  // As the layer computes them, from the dense weight or from a packed one.
+  void run(const GemmArgs& product, const PackedMatrix* packed) const;
+  void run_forward(const PackedMatrix* packed);
+  void run_dgrad(const PackedMatrix* packed);
+  void run_wgrad();
   // Of a step's packing, both sides at once where both are packed.
   double pack_seconds(Side& forward, Side& dgrad, bool same_mask);
-  // The draw, the packing and the product of a sample of y.
-  double sampled_wgrad(const WgradPart& part);
+  // The draw, the packing and the product of a sample of y; absent: the backend cannot.
+  struct SampledWgrad;
 
   const Context& context_;
   const LinearSeam& seam_;
   std::int64_t tokens_, outputs_, inputs_;
   DType type_;
   Tensor x_, y_, dx_, weight_, operand_, gradient_, bias_;
+  Tensor activated_;  // what an activation makes of y
 };
 
 }  // namespace twill
