@@ -65,7 +65,7 @@ PartBench measure_part(Context& context, const RunConfig& config, PartKind part,
     variant.seconds = variant.mean_seconds = median_of(times[i]);
     variant.gain = paired_ratio(times[0], times[i]);
     variant.ops = probes[i].profile();
-    if (decay > 0.0) variant.ops["decay in AdamW"] = decay;
+    if (decay > 0.0) variant.ops[kDecayInUpdate] = decay;
     const bool has_rare = i > 0 && bench.rare.every > 0;  // dense steps are all alike
     if (has_rare)
       variant.mean_seconds = mean_seconds(

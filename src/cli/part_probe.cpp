@@ -58,7 +58,7 @@ constexpr std::array<std::pair<std::string_view, const char*>, 26> kKinds{{
     {"pack_sample", kMvueDraw},
     {"activation_sample", kMvueDraw},
     {"masked_decay", kDecayWork},
-    {"decay in AdamW", kDecayWork},
+    {kDecayInUpdate, kDecayWork},
 }};
 
 // What of a recipe concerns the part: an FFN has no attention, and neither has a head.
@@ -106,6 +106,12 @@ Plan plan_of(const Context& context, const RunConfig& config, PartKind kind,
                        .type = storage_type(config, context)});
 }
 
+// Rules for names that a part does not have would be refused.
+OptimizerConfig without_rules(OptimizerConfig config) {
+  config.group.clear();
+  return config;
+}
+
 }  // namespace
 
 const char* name_of(PartExecution execution) {
@@ -148,7 +154,7 @@ PartProbe::PartProbe(Context& context, const RunConfig& config, PartKind part,
       builder_(context, SparsityEngine::asked_of(recipe_of(config, part, execution),
                                                  plain_options(context, config), plan_)),
       part_(make_part(part, builder_, config.model)),
-      optimizer_(builder_, config.optimizer),
+      optimizer_(builder_, without_rules(config.optimizer)),
       engine_(builder_, recipe_of(config, part, execution), config.length(), config.sequence(),
               static_cast<std::uint64_t>(config.train.seed), plan_) {
   if (execution != PartExecution::kDense && !config.recipe.phase.empty())

@@ -22,6 +22,9 @@ namespace twill::cli {
 enum class PartExecution : std::uint8_t { kDense, kMasked, kPacked, kPlanned };
 const char* name_of(PartExecution execution);
 
+// What PartProbe::decay_inside_update() is called among ops.
+inline constexpr const char* kDecayInUpdate = "adamw_all_decay";
+
 // Where the seconds of a step go, by op or by kind of work.
 using WorkSeconds = std::map<std::string, double>;
 

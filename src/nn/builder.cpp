@@ -118,7 +118,4 @@ void refresh_operand(const Context& context, const Parameter& parameter) {
     cast(context, {.x = parameter.value, .y = parameter.operand});
 }
 
-ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->operand; }
-ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->operand; }
-
 }  // namespace twill

@@ -71,14 +71,9 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
   output_.forward(pass, after, residual, out);
 }
 
-// A gated activation's gradient is a kernel of its own in any case. A plain one's stays with dgrad where
-// it costs nothing there (kGeluTanh's is an epilogue of the product; kRelu2's can be one, but a sample that
-// comes with it spares a pass over it), or where nothing is gained here.
 bool FeedForward::samples_with_activation(const Pass& pass) const {
-  if (selection_.active(pass) || !input_.packs_sample(pass)) return false;
-  return is_gated(options_.activation) ||
-         (options_.activation != Activation::kGeluTanh &&
-          pass.context.kernels().fuses_activation_sample != nullptr);
+  return !selection_.active(pass) && input_.packs_sample(pass) &&
+         gradient_comes_with_sample(pass.context, options_.activation);
 }
 
 void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {

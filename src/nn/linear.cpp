@@ -33,7 +33,9 @@ Linear::Linear(Builder& builder, const std::string& name, Options options)
            .family = options.family,
            .weight = &weight_,
            .width_axis = options.width_axis,
+           .adds_bias = options.bias,
            .sums_bias = options.bias && options.width_axis == GroupAxis::kWithinRow,
+           .adds_residual = options.adds_residual,
            .activates = options.activates,
            .activated = options.activated})),
       type_(builder.options().dtype) {

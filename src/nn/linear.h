@@ -4,6 +4,7 @@
 // tokens.
 #pragma once
 
+#include <optional>
 #include <string>
 
 #include "nn/builder.h"
@@ -25,6 +26,7 @@ class Linear {
     double init_std = 0.02;
     LayerFamily family = LayerFamily::kFfn;
     GroupAxis width_axis = GroupAxis::kWithinRow;  // see LinearSeam, and for these
+    bool adds_residual = false;
     std::optional<Activation> activates = {};
     std::optional<Activation> activated = {};
   };

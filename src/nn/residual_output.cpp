@@ -2,9 +2,19 @@
 #include "nn/residual_output.h"
 
 namespace twill {
+namespace {
+
+Linear::Options with_residual(const ResidualOutput::Options& options) {
+  Linear::Options linear = options.linear;
+  linear.adds_residual = options.dropout == 0.0;
+  return linear;
+}
+
+}  // namespace
 
 ResidualOutput::ResidualOutput(Builder& builder, const std::string& name, const Options& options)
-    : linear_(builder, name, options.linear), dropout_(options.dropout, options.dropout_stream) {
+    : linear_(builder, name, with_residual(options)),
+      dropout_(options.dropout, options.dropout_stream) {
   if (options.dropout > 0.0)
     builder.scratch("branch", branch_, {builder.max_tokens(), options.linear.out});
 }

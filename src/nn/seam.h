@@ -10,6 +10,7 @@
 
 #include "ops/activation.h"
 #include "ops/attention_pattern.h"
+#include "ops/context.h"
 #include "ops/groups24.h"
 #include "ops/kept.h"
 #include "ops/packed_matrix.h"
@@ -52,12 +53,12 @@ struct LinearSeam {
   // an output matrix.
   GroupAxis width_axis = GroupAxis::kWithinRow;
   std::uint32_t stream = 0;  // number of the layer, for random draws
-  // wgrad sums dY for a bias too. That of an output matrix comes from the norm behind it.
-  bool sums_bias = false;
-  // What is computed of the forward product's result, and of what its input is a result: with dgrad comes
-  // that one's gradient, unless it is gated.
-  std::optional<Activation> activates = {};
-  std::optional<Activation> activated = {};
+  // What comes with its products.
+  bool adds_bias = false;                    // forward
+  bool sums_bias = false;                    // wgrad; for an output matrix the norm behind it does
+  bool adds_residual = false;                // forward
+  std::optional<Activation> activates = {};  // forward: f of its result
+  std::optional<Activation> activated = {};  // dgrad: the gradient of a plain f that made its input
 
   ConstView forward = {};  // what the forward product multiplies with; absent: the weight
   ConstView dgrad = {};
@@ -82,6 +83,12 @@ struct LinearSeam {
   ConstView forward_operand() const;
   ConstView dgrad_operand() const;
 };
+
+// Whether the gradient of an FFN's activation is computed where its input matrix's sample is drawn. A gated
+// one's is a kernel of its own in any case. A plain one's stays with dgrad where it costs nothing there
+// (kGeluTanh's is an epilogue of the product; kRelu2's can be one, but a sample that comes with it spares a
+// pass over it), or where nothing is gained here.
+bool gradient_comes_with_sample(const Context& context, Activation activation);
 
 // In which order tokens stand beside each other when blocks of them are cut.
 enum class TokenOrder : std::uint8_t {

@@ -10,15 +10,11 @@
 
 #include "base/rng.h"
 #include "nn/builder.h"
-#include "ops/cast.h"
-#include "ops/column_sum.h"
 #include "ops/gemm.h"
 #include "ops/kept.h"
 #include "ops/mask.h"
 #include "ops/masked_decay.h"
 #include "ops/pack_both.h"
-#include "ops/pack_sample.h"
-#include "ops/packed_times.h"
 #include "ops/timer.h"
 #include "ops/times_packed.h"
 #include "ops/transfer.h"
@@ -56,52 +52,17 @@ std::pair<double, double> seconds_in_turns(const Context& context,
   return {of_first, of_second};
 }
 
-constexpr std::int64_t kRandomValues = std::int64_t{1} << 20;
-
-std::int64_t activated_width(const LinearSeam& seam) {
-  return seam.weight->shape[0] / (seam.activates && is_gated(*seam.activates) ? 2 : 1);
-}
-
 }  // namespace
 
 LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens,
-                       DType type)
+                       DType type, bool samples)
     : context_(context),
       seam_(seam),
-      tokens_(tokens),
       outputs_(seam.weight->shape[0]),
       inputs_(seam.weight->shape[1]),
       type_(type),
-      x_(matrix(tokens, inputs_, 1, type)),
-      y_(matrix(tokens, outputs_, 2, type)),
-      dx_(matrix(tokens, inputs_, 3, type)),
-      weight_(matrix(outputs_, inputs_, 4, DType::kF32)),
-      operand_(matrix(outputs_, inputs_, 4, type)),
-      gradient_(matrix(outputs_, inputs_, 5, DType::kF32)),
-      bias_(DType::kF32, {seam.sums_bias ? outputs_ : 0}, context.memory()),
-      activated_(type, {seam.activates ? tokens : 0, activated_width(seam)}, context.memory()) {}
-
-Tensor LayerProbe::matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream,
-                          DType type) const {
-  Tensor wide(DType::kF32, {rows, cols}, host_memory());
-  float* values = wide.view().as<float>();
-  const std::int64_t size = rows * cols;
-  for (std::int64_t i = 0; i < size; ++i) {
-    if (i >= kRandomValues) {  // numbers repeat: what they are does not matter, that they vary does
-      values[i] = values[i - kRandomValues];
-      continue;
-    }
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
-    values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
-  }
-  Tensor there(DType::kF32, {rows, cols}, context_.memory());
-  copy_in(context_, there.view(), values);
-  if (type == DType::kF32) return there;
-  Tensor narrow(type, {rows, cols}, context_.memory());
-  cast(context_, {.x = there.view(), .y = narrow.view()});
-  wait(context_);
-  return narrow;
-}
+      work_(context, seam, tokens, type, samples),
+      weight_(random_matrix(context, outputs_, inputs_, 4, DType::kF32)) {}
 
 Tensor LayerProbe::random_mask(double density) const {
   Tensor tensor(DType::kU8, {outputs_, inputs_}, context_.memory());
@@ -116,59 +77,19 @@ Tensor LayerProbe::random_mask(double density) const {
 // Filling the operands was a rest.
 void LayerProbe::heat() {
   if (shares_memory(context_)) return;
-  const GemmArgs product{.a = x_.view(), .b = operand_.view(), .c = y_.view(), .trans_b = true};
+  const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
   steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
 }
 
 ProductSeconds LayerProbe::dense() {
   heat();
-  const View x = x_.view(), y = y_.view(), dx = dx_.view(), w = operand_.view();
+  const ConstView x = work_.x(), w = work_.operand();
+  const View y = work_.y(), dx = work_.dx(), dw = work_.gradient();
   return {.forward = probed_seconds(
               context_, [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
           .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
-          .wgrad = probed_seconds(context_, [&] {
-            gemm(context_, {.a = y, .b = x, .c = gradient_.view(), .trans_a = true});
-          })};
-}
-
-void LayerProbe::run(const GemmArgs& product, const PackedMatrix* packed) const {
-  if (packed == nullptr) return gemm(context_, product);
-  times_packed(context_, {.x = product.a,
-                          .packed = *packed,
-                          .c = product.c,
-                          .epilogue = product.epilogue,
-                          .activation = product.activation,
-                          .before = product.before});
-}
-
-void LayerProbe::run_forward(const PackedMatrix* packed) {
-  GemmArgs product{.a = x_.view(), .b = operand_.view(), .c = y_.view(), .trans_b = true};
-  if (!seam_.activates) return run(product, packed);
-  const Activation f = *seam_.activates;
-  if (is_gated(f) && packed == nullptr) {  // as in Linear
-    run(product, packed);
-    return activation_forward(context_, {.kind = f, .x = y_.view(), .y = activated_.view()});
-  }
-  product.c = activated_.view();
-  product.epilogue = GemmEpilogue::kActivation;
-  product.activation = f;
-  product.before = y_.view();
-  run(product, packed);
-}
-
-void LayerProbe::run_dgrad(const PackedMatrix* packed) {
-  GemmArgs product{.a = y_.view(), .b = operand_.view(), .c = dx_.view()};
-  if (seam_.activated) {
-    product.epilogue = GemmEpilogue::kActivationGradient;
-    product.activation = *seam_.activated;
-    product.before = x_.view();
-  }
-  run(product, packed);
-}
-
-void LayerProbe::run_wgrad() {
-  gemm(context_, {.a = y_.view(), .b = x_.view(), .c = gradient_.view(), .trans_a = true});
-  if (seam_.sums_bias) column_sum(context_, {.x = y_.view(), .sum = bias_.view()});
+          .wgrad = probed_seconds(
+              context_, [&] { gemm(context_, {.a = y, .b = x, .c = dw, .trans_a = true}); })};
 }
 
 PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
@@ -217,8 +138,8 @@ struct LayerProbe::Side {
 };
 
 ProductSeconds LayerProbe::products(Side& forward, Side& dgrad) {
-  return {.forward = forward.product_seconds(x_.view(), y_.view()),
-          .dgrad = dgrad.product_seconds(y_.view(), dx_.view())};
+  return {.forward = forward.product_seconds(work_.x(), work_.y()),
+          .dgrad = dgrad.product_seconds(work_.y(), work_.dx())};
 }
 
 double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
@@ -235,36 +156,6 @@ double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
                          .same_mask = same_mask});
   });
 }
-
-struct LayerProbe::SampledWgrad {
-  SampledWgrad(LayerProbe& of, const WgradPart& part)
-      : probe(of),
-        law(part.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw),
-        shape(packed_sample_shape(probe.outputs_, probe.tokens_, probe.type_)),
-        bytes(part.estimator == "dense" ? 0 : packed_bytes(probe.context_, shape)),
-        sample(probe.type_, {bytes > 0 ? probe.tokens_ : 0, probe.outputs_},
-               probe.context_.memory()),
-        storage(DType::kU8, {bytes}, probe.context_.memory()) {}
-
-  bool is_possible() const { return bytes > 0; }
-  void run() {
-    pack_sample(probe.context_, {.x = probe.y_.view(),
-                                 .sample = sample.view(),
-                                 .shape = shape,
-                                 .storage = storage.view(),
-                                 .law = law,
-                                 .sum = probe.seam_.sums_bias ? probe.bias_.view() : View()});
-    packed_times(probe.context_, {.packed = {.shape = shape, .storage = storage.view()},
-                                  .b = probe.x_.view(),
-                                  .c = probe.gradient_.view()});
-  }
-
-  LayerProbe& probe;
-  MvueLaw law;
-  PackedShape shape;
-  std::int64_t bytes;
-  Tensor sample, storage;
-};
 
 // The steps of sparsity/engine.h on a weight of the probe's own.
 struct LayerProbe::PatternLayer {
@@ -313,21 +204,18 @@ LayerProbe::Compared LayerProbe::compare(const PhaseConfig& phase) {
   PatternLayer layer(*this, phase.weights);
   Side forward = layer.side(/*transpose=*/false, true),
        dgrad = layer.side(/*transpose=*/true, true);
-  SampledWgrad sampled(*this, phase.wgrad);
   heat();
   const auto [dense_forward, packed_forward] = seconds_in_turns(
-      context_, [&] { run_forward(nullptr); }, forward.shape.has_value(),
-      [&, matrix = forward.matrix()] { run_forward(&matrix); });
+      context_, [&] { work_.forward(nullptr); }, forward.shape.has_value(),
+      [&, matrix = forward.matrix()] { work_.forward(&matrix); });
   const auto [dense_dgrad, packed_dgrad] = seconds_in_turns(
-      context_, [&] { run_dgrad(nullptr); }, dgrad.shape.has_value(),
-      [&, matrix = dgrad.matrix()] { run_dgrad(&matrix); });
+      context_, [&] { work_.dgrad(nullptr); }, dgrad.shape.has_value(),
+      [&, matrix = dgrad.matrix()] { work_.dgrad(&matrix); });
+  const MvueLaw law = phase.wgrad.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw;
   const auto [dense_wgrad, packed_wgrad] = seconds_in_turns(
-      context_, [&] { run_wgrad(); }, sampled.is_possible(), [&] { sampled.run(); });
-  const bool samples = phase.wgrad.estimator != "dense";
-  return {
-      .dense = {.forward = dense_forward, .dgrad = dense_dgrad, .wgrad = dense_wgrad},
-      .packed = {
-          .forward = packed_forward, .dgrad = packed_dgrad, .wgrad = samples ? packed_wgrad : 0.0}};
+      context_, [&] { work_.wgrad(); }, work_.can_sample(), [&] { work_.sampled_wgrad(law); });
+  return {.dense = {.forward = dense_forward, .dgrad = dense_dgrad, .wgrad = dense_wgrad},
+          .packed = {.forward = packed_forward, .dgrad = packed_dgrad, .wgrad = packed_wgrad}};
 }
 
 double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep) {
@@ -349,7 +237,7 @@ double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep
   }
   if (phase.decay.on == "none" || !upkeep.decays_apart) return seconds;
   return seconds + probed_seconds(context_, [&] {
-           masked_decay(context_, {.target = gradient_.view(),
+           masked_decay(context_, {.target = work_.gradient(),
                                    .weight = weight_.view(),
                                    .mask = layer.mask.view(),
                                    .rate = 1e-6});
@@ -372,12 +260,12 @@ LayerProbe::Topology LayerProbe::topology(double density) {
   const KeptPositions positions{.row_begin = row_begin.view(), .column = column.view()};
   result.products.wgrad = probed_seconds(context_, [&] {
     kept_gradient(context_,
-                  {.dy = y_.view(), .x = x_.view(), .kept = positions, .values = values.view()});
+                  {.dy = work_.y(), .x = work_.x(), .kept = positions, .values = values.view()});
   });
   result.upkeep =
       pack_seconds(forward, dgrad, true) + probed_seconds(context_, [&] {
         scatter_kept(context_,
-                     {.values = values.view(), .kept = positions, .dense = gradient_.view()});
+                     {.values = values.view(), .kept = positions, .dense = work_.gradient()});
       });
   result.new_mask =
       pack_seconds(forward, dgrad, false) + probed_seconds(context_, [&] {

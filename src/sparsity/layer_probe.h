@@ -7,7 +7,7 @@
 
 #include "nn/seam.h"
 #include "ops/context.h"
-#include "ops/gemm.h"
+#include "sparsity/layer_work.h"
 #include "sparsity/plan.h"
 #include "tensor/tensor.h"
 
@@ -16,15 +16,15 @@ namespace twill {
 class LayerProbe {
  public:
   // `seam` gives the shape and the axis of its patterns; no weight of it is read. `type` is that of
-  // activations and operands.
-  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type);
+  // activations and operands; `samples`: the recipe wants gradients of samples.
+  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type,
+             bool samples = false);
 
   // The three products with dense operands and nothing else.
   ProductSeconds dense();
 
-  // The products with everything that comes with them, an activation or its gradient and a bias's sums:
-  // with dense operands, and as a pattern packs them by the part's own rules. wgrad is packed where it
-  // is of a sample, else 0; infinite what the backend cannot pack.
+  // The products as a step computes them (layer_work.h): with dense operands, and as a pattern packs them
+  // by the part's own rules, wgrad by a sample; infinite what the recipe or the backend does not pack.
   struct Compared {
     ProductSeconds dense, packed;
   };
@@ -49,27 +49,19 @@ class LayerProbe {
  private:
   struct Side;
   struct PatternLayer;
-  Tensor matrix(std::int64_t rows, std::int64_t cols, std::uint64_t stream, DType type) const;
   Tensor random_mask(double density) const;
   void heat();
   PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
   ProductSeconds products(Side& forward, Side& dgrad);
-  // As the layer computes them, from the dense weight or from a packed one.
-  void run(const GemmArgs& product, const PackedMatrix* packed) const;
-  void run_forward(const PackedMatrix* packed);
-  void run_dgrad(const PackedMatrix* packed);
-  void run_wgrad();
   // Of a step's packing, both sides at once where both are packed.
   double pack_seconds(Side& forward, Side& dgrad, bool same_mask);
-  // The draw, the packing and the product of a sample of y; absent: the backend cannot.
-  struct SampledWgrad;
 
   const Context& context_;
   const LinearSeam& seam_;
-  std::int64_t tokens_, outputs_, inputs_;
+  std::int64_t outputs_, inputs_;
   DType type_;
-  Tensor x_, y_, dx_, weight_, operand_, gradient_, bias_;
-  Tensor activated_;  // what an activation makes of y
+  LayerWork work_;
+  Tensor weight_;
 };
 
 }  // namespace twill

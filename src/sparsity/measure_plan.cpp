@@ -130,10 +130,10 @@ class Planner {
     return std::min(request_.tokens, std::max<std::int64_t>(most, 64));
   }
 
-  LayerProbe probe(const PlanEntry& entry) {
+  LayerProbe probe(const PlanEntry& entry, bool samples = false) {
     const std::int64_t tokens = probed_tokens(entry);
     scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
-    return LayerProbe(context_, seam_of(entry), tokens, request_.type);
+    return LayerProbe(context_, seam_of(entry), tokens, request_.type, samples);
   }
 
   ProductSeconds scaled(ProductSeconds seconds) const {
@@ -202,8 +202,8 @@ class Planner {
   }
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
-    LayerProbe layer = probe(entry);
     const bool samples = phase.wgrad.estimator != "dense";
+    LayerProbe layer = probe(entry, samples);
     const LayerProbe::Compared seconds = layer.compare(phase);
     entry.packed = scaled(seconds.packed);
     entry.dense = scaled(seconds.dense);

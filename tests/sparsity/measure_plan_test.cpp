@@ -1,54 +1,79 @@
 // SPDX-License-Identifier: Apache-2.0
-// What a measured plan compares, on a backend whose times are not the machine's.
+// What a measured plan compares, by a clock that only the kernels move.
 #include "sparsity/measure_plan.h"
-
-#include <chrono>
-#include <thread>
 
 #include <gtest/gtest.h>
 
+#include "ops/column_sum.h"
 #include "ops/gemm.h"
-#include "ops/kernel_table.h"
 #include "ops/packed_times.h"
 #include "ops/times_packed.h"
 #include "papers/recipe_run.h"
+#include "support/fake_device.h"
+#include "support/test_clock.h"
 
 namespace twill {
 namespace {
 
-using std::chrono::milliseconds;
+// Every dense product takes 2 ms, a packed one and the sums of a bias what `Costs` says.
+struct Costs {
+  double packed = 6e-3;
+  double with_activation = 6e-3;
+  double with_residual = 6e-3;
+  double packed_wgrad = 6e-3;
+  double bias_sums = 0.0;
+};
+Costs costs;
+constexpr double kDense = 2e-3;
 
-// Every dense product takes 2 ms; a packed one 6, but nothing where an activation or its gradient comes
-// with it. A packed weight gradient takes 6.
-KernelTable fused_is_quick() {
-  KernelTable table = cpu_table();
-  table.gemm = [](const GemmArgs&, const Device&, Queue&) {
-    std::this_thread::sleep_for(milliseconds(2));
-  };
-  table.plain_gemm = table.gemm;
+void take_time_of(const TimesPackedArgs& args, const Device&, Queue&) {
+  test_clock += args.addend                            ? costs.with_residual
+                : args.epilogue != GemmEpilogue::kNone ? costs.with_activation
+                                                       : costs.packed;
+}
+
+KernelTable timed(const KernelTable& backend) {
+  KernelTable table = by_test_clock(backend);
+  table.gemm = [](const GemmArgs&, const Device&, Queue&) { test_clock += kDense; };
   table.gemm_fuses = [](const GemmArgs&) { return true; };
-  table.times_packed = [](const TimesPackedArgs& args, const Device&, Queue&) {
-    if (args.epilogue == GemmEpilogue::kNone) std::this_thread::sleep_for(milliseconds(6));
-  };
+  table.times_packed = take_time_of;
   table.packed_times = [](const PackedTimesArgs&, const Device&, Queue&) {
-    std::this_thread::sleep_for(milliseconds(6));
+    test_clock += costs.packed_wgrad;
+  };
+  table.column_sum = [](const ColumnSumArgs&, const Device&, Queue&) {
+    test_clock += costs.bias_sums;
   };
   return table;
 }
 
-Plan plan_for(const Settings& model) {
-  static const KernelTable table = fused_is_quick();
-  TinyTrainer like(busy("fst") + model + Settings{"recipe.execution=masked"});
-  RecipeConfig recipe = like.config.recipe;
-  recipe.execution = "auto";
+// A device that packs: what is packed nobody reads.
+KernelTable timed_device() {
+  KernelTable table = timed(fake_device_table());
+  table.packed_bytes = [](const PackedShape&, const Device&) { return std::int64_t{64}; };
+  table.pack_matrix = [](const PackMatrixArgs&, const Device&, Queue&) {};
+  return table;
+}
+
+Plan plan_on(const KernelTable& table, const std::string& recipe, const Settings& more,
+             const Costs& these) {
+  costs = these;
+  TinyTrainer like(busy(recipe) + more + Settings{"recipe.execution=masked"});
+  RecipeConfig wanted = like.config.recipe;
+  wanted.execution = "auto";
   const Context context(table, 1);
-  return measure_plan(context, recipe, like.trainer.builder().linear_seams(),
-                      {.tokens = 64, .steps = 24});
+  Plan plan = measure_plan(context, wanted, like.trainer.builder().linear_seams(),
+                           {.tokens = 64, .steps = 24});
+  EXPECT_EQ(plan.layer.size(), 2U);
+  plan.layer.resize(2);
+  return plan;
+}
+Plan plan_for(const std::string& recipe, const Settings& more, const Costs& these) {
+  static const KernelTable table = timed(cpu_table());
+  return plan_on(table, recipe, more, these);
 }
 
 TEST(MeasuredPlan, TimesAnActivationWithTheProductThatItComesWith) {
-  const Plan plan = plan_for({"model.ffn.activation=gelu-tanh"});
-  ASSERT_EQ(plan.layer.size(), 2U);
+  const Plan plan = plan_for("fst", {"model.ffn.activation=gelu-tanh"}, {.with_activation = 1e-3});
   const PlanEntry &input = plan.layer[0], &output = plan.layer[1];
   ASSERT_GT(input.outputs, input.inputs);
   EXPECT_TRUE(input.packs_forward());
@@ -60,12 +85,61 @@ TEST(MeasuredPlan, TimesAnActivationWithTheProductThatItComesWith) {
 
 // Its gradient is a kernel of its own.
 TEST(MeasuredPlan, TimesAGatedActivationWithForwardOnly) {
-  const Plan plan = plan_for({"model.ffn.activation=swiglu"});
-  ASSERT_EQ(plan.layer.size(), 2U);
+  const Plan plan = plan_for("fst", {"model.ffn.activation=swiglu"}, {.with_activation = 1e-3});
   EXPECT_TRUE(plan.layer[0].packs_forward());
   EXPECT_FALSE(plan.layer[0].packs_dgrad());
   EXPECT_FALSE(plan.layer[1].packs_forward());
   EXPECT_FALSE(plan.layer[1].packs_dgrad());
+}
+
+TEST(MeasuredPlan, TimesAResidualWithTheProductThatAddsIt) {
+  const Costs quick{.packed = 1e-3, .with_activation = 1e-3, .with_residual = 6e-3};
+  const Plan plan = plan_for("fst", {"model.dropout=0"}, quick);
+  EXPECT_TRUE(plan.layer[0].packs_forward());
+  EXPECT_FALSE(plan.layer[1].packs_forward());
+  EXPECT_TRUE(plan.layer[1].packs_dgrad());
+}
+
+// A packed sample sums up a bias's gradient on its way; nobody else needs to be compared with that.
+TEST(MeasuredPlan, TimesABiasWhereASampleSumsItUp) {
+  const Costs slow_sums{.bias_sums = 20e-3};
+  const Plan sampled = plan_for("fst", {}, slow_sums);
+  EXPECT_NEAR(sampled.layer[0].dense.wgrad, kDense + 20e-3, 1e-9);
+  EXPECT_NEAR(sampled.layer[1].dense.wgrad, kDense, 1e-9) << "the norm behind it does that";
+  const Plan whole = plan_for("sr-ste", {}, slow_sums);
+  EXPECT_NEAR(whole.layer[0].dense.wgrad, kDense, 1e-9);
+}
+
+// Where a sample comes with the gradient of an activation, so does the dense product that it is compared
+// with. Memory of a device ends whoever touches it from here.
+TEST(MeasuredPlan, TimesEveryActivationOnADevice) {
+  static const KernelTable device = timed_device();
+  for (const char* activation : {"gelu", "gelu-tanh", "relu2", "swiglu", "geglu"}) {
+    const Plan plan = plan_on(device, "fst", {std::string("model.ffn.activation=") + activation},
+                              {.packed_wgrad = 1e-3});
+    for (const PlanEntry& entry : plan.layer) {
+      EXPECT_NEAR(entry.dense.sum(), 3 * kDense, 1e-9) << activation;
+      EXPECT_NEAR(entry.packed.wgrad, 1e-3, 1e-9) << activation;
+    }
+  }
+}
+
+// In turns: both sides of a pair have their own time, and on a device the quicker one is taken.
+TEST(MeasuredPlan, AsksForLessOnADevice) {
+  const double little_less = 0.99 * kDense;
+  const Costs close{.packed = little_less,
+                    .with_activation = little_less,
+                    .with_residual = 1.01 * kDense,
+                    .packed_wgrad = little_less};
+  static const KernelTable device = timed_device();
+  const Plan there = plan_on(device, "fst", {"model.dropout=0"}, close);
+  EXPECT_NEAR(there.layer[0].dense.dgrad, kDense, 1e-9);
+  EXPECT_NEAR(there.layer[0].packed.dgrad, little_less, 1e-9);
+  EXPECT_GT(there.layer[0].dgrad_below, 0.0);
+  EXPECT_GT(there.layer[0].wgrad_below, 0.0);
+  EXPECT_EQ(there.layer[1].forward_below, 0.0) << "with the residual it is slower";
+  const Plan here = plan_for("fst", {}, close);
+  EXPECT_EQ(here.layer[0].dgrad_below, 0.0);
 }
 
 }  // namespace

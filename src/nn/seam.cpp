@@ -1,0 +1,18 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "nn/seam.h"
+
+#include "nn/builder.h"
+#include "ops/kernel_table.h"
+
+namespace twill {
+
+ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->operand; }
+ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->operand; }
+
+bool gradient_comes_with_sample(const Context& context, Activation activation) {
+  if (is_gated(activation)) return true;
+  return activation != Activation::kGeluTanh &&
+         context.kernels().fuses_activation_sample != nullptr;
+}
+
+}  // namespace twill

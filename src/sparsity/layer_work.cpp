@@ -1,0 +1,139 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/layer_work.h"
+
+#include "base/rng.h"
+#include "nn/builder.h"
+#include "ops/activation_sample.h"
+#include "ops/cast.h"
+#include "ops/column_sum.h"
+#include "ops/pack_sample.h"
+#include "ops/packed_times.h"
+#include "ops/times_packed.h"
+#include "ops/transfer.h"
+
+namespace twill {
+namespace {
+
+constexpr std::int64_t kRandomValues = std::int64_t{1} << 20;
+
+std::int64_t outputs_of(const LinearSeam& seam) { return seam.weight->shape[0]; }
+std::int64_t inputs_of(const LinearSeam& seam) { return seam.weight->shape[1]; }
+
+std::int64_t activated_width(const LinearSeam& seam) {
+  return outputs_of(seam) / (seam.activates && is_gated(*seam.activates) ? 2 : 1);
+}
+
+}  // namespace
+
+Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
+                     std::uint64_t stream, DType type) {
+  if (rows * cols == 0) return Tensor(type, {rows, cols}, context.memory());
+  Tensor wide(DType::kF32, {rows, cols}, host_memory());
+  float* values = wide.view().as<float>();
+  const std::int64_t size = rows * cols;
+  for (std::int64_t i = 0; i < size; ++i) {
+    if (i >= kRandomValues) {  // numbers repeat: what they are does not matter, that they vary does
+      values[i] = values[i - kRandomValues];
+      continue;
+    }
+    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
+    values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
+  }
+  Tensor there(DType::kF32, {rows, cols}, context.memory());
+  copy_in(context, there.view(), values);
+  if (type == DType::kF32) return there;
+  Tensor narrow(type, {rows, cols}, context.memory());
+  cast(context, {.x = there.view(), .y = narrow.view()});
+  wait(context);
+  return narrow;
+}
+
+LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_t tokens,
+                     DType type, bool samples)
+    : context_(context),
+      seam_(seam),
+      samples_(samples),
+      gradient_with_sample_(samples && seam.activates &&
+                            gradient_comes_with_sample(context, *seam.activates)),
+      sample_shape_(packed_sample_shape(outputs_of(seam), tokens, type)),
+      sample_bytes_(samples ? packed_bytes(context, sample_shape_) : 0),
+      x_(random_matrix(context, tokens, inputs_of(seam), 1, type)),
+      y_(random_matrix(context, tokens, outputs_of(seam), 2, type)),
+      dx_(random_matrix(context, tokens, inputs_of(seam), 3, type)),
+      operand_(random_matrix(context, outputs_of(seam), inputs_of(seam), 4, type)),
+      gradient_(random_matrix(context, outputs_of(seam), inputs_of(seam), 5, DType::kF32)),
+      bias_(random_matrix(context, 1, seam.adds_bias ? outputs_of(seam) : 0, 6, type)),
+      bias_sums_(DType::kF32, {seam.sums_bias ? outputs_of(seam) : 0}, context.memory()),
+      residual_(random_matrix(context, seam.adds_residual ? tokens : 0, outputs_of(seam), 7, type)),
+      activated_(
+          random_matrix(context, seam.activates ? tokens : 0, activated_width(seam), 8, type)),
+      dbefore_(type, {gradient_with_sample_ ? tokens : 0, outputs_of(seam)}, context.memory()),
+      sample_(type, {can_sample() ? tokens : 0, outputs_of(seam)}, context.memory()),
+      packed_sample_(DType::kU8, {sample_bytes_}, context.memory()) {}
+
+void LayerWork::run(const GemmArgs& product, const PackedMatrix* packed) const {
+  if (packed == nullptr) return gemm(context_, product);
+  times_packed(context_, {.x = product.a,
+                          .packed = *packed,
+                          .c = product.c,
+                          .bias = product.bias,
+                          .addend = product.addend,
+                          .epilogue = product.epilogue,
+                          .activation = product.activation,
+                          .before = product.before});
+}
+
+void LayerWork::forward(const PackedMatrix* packed) {
+  GemmArgs product{.a = x_.view(), .b = operand_.view(), .c = y_.view(), .trans_b = true};
+  if (seam_.adds_bias) product.bias = bias_.view().reshaped({outputs_of(seam_)});
+  if (seam_.adds_residual) product.addend = residual_.view();
+  if (!seam_.activates) return run(product, packed);
+  const Activation f = *seam_.activates;
+  if (is_gated(f) && packed == nullptr) {  // as in Linear
+    run(product, packed);
+    return activation_forward(context_, {.kind = f, .x = y_.view(), .y = activated_.view()});
+  }
+  product.c = activated_.view();
+  product.epilogue = GemmEpilogue::kActivation;
+  product.activation = f;
+  product.before = y_.view();
+  run(product, packed);
+}
+
+void LayerWork::dgrad(const PackedMatrix* packed) {
+  GemmArgs product{.a = y_.view(), .b = operand_.view(), .c = dx_.view()};
+  if (seam_.activated && !(samples_ && gradient_comes_with_sample(context_, *seam_.activated))) {
+    product.epilogue = GemmEpilogue::kActivationGradient;
+    product.activation = *seam_.activated;
+    product.before = x_.view();
+  }
+  run(product, packed);
+}
+
+ActivationBackwardArgs LayerWork::activation_gradient() {
+  return {.kind = *seam_.activates, .x = y_.view(), .dy = activated_.view(), .dx = dbefore_.view()};
+}
+
+void LayerWork::wgrad() {
+  if (gradient_with_sample_) activation_backward(context_, activation_gradient());
+  gemm(context_, {.a = dy(), .b = x_.view(), .c = gradient_.view(), .trans_a = true});
+  if (samples_ && seam_.sums_bias) column_sum(context_, {.x = dy(), .sum = bias_sums_.view()});
+}
+
+void LayerWork::sampled_wgrad(MvueLaw law) {
+  const PackSampleArgs pack{.x = dy(),
+                            .sample = sample_.view(),
+                            .shape = sample_shape_,
+                            .storage = packed_sample_.view(),
+                            .law = law,
+                            .sum = seam_.sums_bias ? bias_sums_.view() : View()};
+  if (gradient_with_sample_)
+    activation_sample(context_, {.activation = activation_gradient(), .pack = pack});
+  else
+    pack_sample(context_, pack);
+  packed_times(context_, {.packed = {.shape = sample_shape_, .storage = packed_sample_.view()},
+                          .b = x_.view(),
+                          .c = gradient_.view()});
+}
+
+}  // namespace twill
