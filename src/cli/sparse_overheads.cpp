@@ -134,6 +134,7 @@ std::vector<SparseOverhead> weight_overheads(const Context& context, const GemmP
         [&] { pack_both(context, packing_of_both(next(), packed)); });
     // As a step does it, with the weights of all layers.
     std::vector<PackBothArgs> all;
+    all.reserve(copies.size());
     for (WeightCopy& copy : copies) all.push_back(packing_of_both(copy, packed));
     const PackWeightsArgs together{.weights = all};
     if (all.size() > 1)
