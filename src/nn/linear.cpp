@@ -99,14 +99,7 @@ void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& 
       unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
     return gemm(pass.context, product);
   }
-  times_packed(pass.context, {.x = product.a,
-                              .packed = packed,
-                              .c = product.c,
-                              .bias = product.bias,
-                              .addend = product.addend,
-                              .epilogue = product.epilogue,
-                              .activation = product.activation,
-                              .before = product.before});
+  times_packed(pass.context, packed_product(product, packed));
 }
 
 PackedMatrix Linear::packed_activations(const Pass& pass, ConstView a, double share,

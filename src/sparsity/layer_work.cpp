@@ -73,14 +73,7 @@ LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_
 
 void LayerWork::run(const GemmArgs& product, const PackedMatrix* packed) const {
   if (packed == nullptr) return gemm(context_, product);
-  times_packed(context_, {.x = product.a,
-                          .packed = *packed,
-                          .c = product.c,
-                          .bias = product.bias,
-                          .addend = product.addend,
-                          .epilogue = product.epilogue,
-                          .activation = product.activation,
-                          .before = product.before});
+  times_packed(context_, packed_product(product, *packed));
 }
 
 void LayerWork::forward(const PackedMatrix* packed) {
