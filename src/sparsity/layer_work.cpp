@@ -64,12 +64,15 @@ LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_
       gradient_(random_matrix(context, outputs_of(seam), inputs_of(seam), 5, DType::kF32)),
       bias_(random_matrix(context, 1, seam.adds_bias ? outputs_of(seam) : 0, 6, type)),
       bias_sums_(DType::kF32, {seam.sums_bias ? outputs_of(seam) : 0}, context.memory()),
-      residual_(random_matrix(context, seam.adds_residual ? tokens : 0, outputs_of(seam), 7, type)),
-      activated_(
-          random_matrix(context, seam.activates ? tokens : 0, activated_width(seam), 8, type)),
+      residual_(type, {seam.adds_residual ? tokens : 0, outputs_of(seam)}, context.memory()),
+      activated_(type, {seam.activates ? tokens : 0, activated_width(seam)}, context.memory()),
       dbefore_(type, {gradient_with_sample_ ? tokens : 0, outputs_of(seam)}, context.memory()),
       sample_(type, {can_sample() ? tokens : 0, outputs_of(seam)}, context.memory()),
-      packed_sample_(DType::kU8, {sample_bytes_}, context.memory()) {}
+      packed_sample_(DType::kU8, {sample_bytes_}, context.memory()) {
+  // What y has will do, and is on the device already.
+  for (const View copied : {residual_.view(), activated_.view()})
+    copy(context, copied, y_.view().slice(0, copied.num_elements()).reshaped(copied.shape()));
+}
 
 void LayerWork::run(const GemmArgs& product, const PackedMatrix* packed) const {
   if (packed == nullptr) return gemm(context_, product);
