@@ -62,7 +62,7 @@ LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int6
       inputs_(seam.weight->shape[1]),
       type_(type),
       work_(context, seam, tokens, type, samples),
-      weight_(random_matrix(context, outputs_, inputs_, 4, DType::kF32)) {}
+      weight_(random_weights(context, outputs_, inputs_, 4, DType::kF32)) {}
 
 Tensor LayerProbe::random_mask(double density) const {
   Tensor tensor(DType::kU8, {outputs_, inputs_}, context_.memory());

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sparsity/layer_work.h"
 
+#include <cmath>
+
 #include "base/rng.h"
 #include "nn/builder.h"
 #include "ops/activation_sample.h"
@@ -26,7 +28,7 @@ std::int64_t activated_width(const LinearSeam& seam) {
 }  // namespace
 
 Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                     std::uint64_t stream, DType type) {
+                     std::uint64_t stream, DType type, double reach) {
   if (rows * cols == 0) return Tensor(type, {rows, cols}, context.memory());
   Tensor wide(DType::kF32, {rows, cols}, host_memory());
   float* values = wide.view().as<float>();
@@ -37,7 +39,7 @@ Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t col
       continue;
     }
     const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
-    values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
+    values[i] = static_cast<float>(reach) * (2.0f * unit_float(bits[0]) - 1.0f);
   }
   Tensor there(DType::kF32, {rows, cols}, context.memory());
   copy_in(context, there.view(), values);
@@ -46,6 +48,12 @@ Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t col
   cast(context, {.x = there.view(), .y = narrow.view()});
   wait(context);
   return narrow;
+}
+
+Tensor random_weights(const Context& context, std::int64_t outputs, std::int64_t inputs,
+                      std::uint64_t stream, DType type) {
+  return random_matrix(context, outputs, inputs, stream, type,
+                       3.0 / std::sqrt(static_cast<double>(inputs)));
 }
 
 LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_t tokens,
@@ -60,17 +68,18 @@ LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_
       x_(random_matrix(context, tokens, inputs_of(seam), 1, type)),
       y_(random_matrix(context, tokens, outputs_of(seam), 2, type)),
       dx_(random_matrix(context, tokens, inputs_of(seam), 3, type)),
-      operand_(random_matrix(context, outputs_of(seam), inputs_of(seam), 4, type)),
+      operand_(random_weights(context, outputs_of(seam), inputs_of(seam), 4, type)),
       gradient_(random_matrix(context, outputs_of(seam), inputs_of(seam), 5, DType::kF32)),
       bias_(random_matrix(context, 1, seam.adds_bias ? outputs_of(seam) : 0, 6, type)),
       bias_sums_(DType::kF32, {seam.sums_bias ? outputs_of(seam) : 0}, context.memory()),
       residual_(type, {seam.adds_residual ? tokens : 0, outputs_of(seam)}, context.memory()),
+      before_(type, {seam.activates ? tokens : 0, outputs_of(seam)}, context.memory()),
       activated_(type, {seam.activates ? tokens : 0, activated_width(seam)}, context.memory()),
       dbefore_(type, {gradient_with_sample_ ? tokens : 0, outputs_of(seam)}, context.memory()),
       sample_(type, {can_sample() ? tokens : 0, outputs_of(seam)}, context.memory()),
       packed_sample_(DType::kU8, {sample_bytes_}, context.memory()) {
   // What y has will do, and is on the device already.
-  for (const View copied : {residual_.view(), activated_.view()})
+  for (const View copied : {residual_.view(), before_.view(), activated_.view()})
     copy(context, copied, y_.view().slice(0, copied.num_elements()).reshaped(copied.shape()));
 }
 
@@ -86,13 +95,14 @@ void LayerWork::forward(const PackedMatrix* packed) {
   if (!seam_.activates) return run(product, packed);
   const Activation f = *seam_.activates;
   if (is_gated(f) && packed == nullptr) {  // as in Linear
+    product.c = before_.view();
     run(product, packed);
-    return activation_forward(context_, {.kind = f, .x = y_.view(), .y = activated_.view()});
+    return activation_forward(context_, {.kind = f, .x = before_.view(), .y = activated_.view()});
   }
   product.c = activated_.view();
   product.epilogue = GemmEpilogue::kActivation;
   product.activation = f;
-  product.before = y_.view();
+  product.before = before_.view();
   run(product, packed);
 }
 
@@ -107,7 +117,10 @@ void LayerWork::dgrad(const PackedMatrix* packed) {
 }
 
 ActivationBackwardArgs LayerWork::activation_gradient() {
-  return {.kind = *seam_.activates, .x = y_.view(), .dy = activated_.view(), .dx = dbefore_.view()};
+  return {.kind = *seam_.activates,
+          .x = before_.view(),
+          .dy = activated_.view(),
+          .dx = dbefore_.view()};
 }
 
 void LayerWork::wgrad() {

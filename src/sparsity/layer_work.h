@@ -14,9 +14,13 @@
 
 namespace twill {
 
-// Uniform in [-1, 1), the same for the same stream; f32 or bf16, on the context's device.
+// Uniform in [-reach, reach), the same for the same stream; f32 or bf16, on the context's device.
 Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                     std::uint64_t stream, DType type);
+                     std::uint64_t stream, DType type, double reach = 1.0);
+// Weights that make numbers of variance 1 out of such with reach 1. An activation and its slope are then as
+// varied as in a model: numbers that are all 0 or 1 take less power, and time, to multiply.
+Tensor random_weights(const Context& context, std::int64_t outputs, std::int64_t inputs,
+                      std::uint64_t stream, DType type);
 
 class LayerWork {
  public:
@@ -53,7 +57,7 @@ class LayerWork {
   std::int64_t sample_bytes_;
   Tensor x_, y_, dx_, operand_, gradient_;
   Tensor bias_, bias_sums_, residual_;
-  Tensor activated_;  // what an activation makes of y
+  Tensor before_, activated_;  // an activation's; y stays as random as it is, for it is dy too
   Tensor dbefore_, sample_, packed_sample_;
 };
 
