@@ -48,15 +48,18 @@ FeedForward::FeedForward(Builder& builder, const std::string& name, Options opti
 }
 
 void FeedForward::activate(const Pass& pass, ConstView x) const {
-  input_.forward_activated(pass, x, options_.activation, pass.rows(before_), pass.rows(after_));
+  input_.forward_activated(pass, x, options_.activation, pass.rows(before_), pass.rows(after_),
+                           has_slope(pass) && !activates_again());
 }
 
 void FeedForward::recompute(const Pass& pass, ConstView x) const {
   if (recompute_.keeps_activated()) return;
-  const View after = pass.rows(after_);
-  if (recompute_.keeps_hidden()) {
-    activation_forward(pass.context,
-                       {.kind = options_.activation, .x = pass.rows(before_), .y = after});
+  const View before = pass.rows(before_), after = pass.rows(after_);
+  if (activates_again()) {
+    activation_forward(pass.context, {.kind = options_.activation,
+                                      .x = before,
+                                      .y = after,
+                                      .slope = has_slope(pass) ? before : View()});
   } else {
     activate(pass, x);
   }
@@ -69,6 +72,11 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
   selection_.measure(pass, after);
   if (selection_.active(pass)) selection_.forward(pass, x, after);
   output_.forward(pass, after, residual, out);
+}
+
+bool FeedForward::has_slope(const Pass& pass) const {
+  return pass.training && keeps_slope(pass.context, options_.activation) &&
+         input_.packs_forward(pass) && output_.packs_dgrad(pass);
 }
 
 bool FeedForward::samples_with_activation(const Pass& pass) const {
@@ -95,7 +103,7 @@ void FeedForward::backward(const Pass& pass, ConstView x, ConstView dout, View d
                         {.kind = options_.activation, .x = before, .dy = dafter, .dx = dbefore});
   } else {
     output_.backward_activated(pass, after, dout, options_.activation, before, dbefore,
-                               after_of_weight);
+                               after_of_weight, has_slope(pass));
   }
   if (selection_.active(pass)) selection_.backward(pass, dbefore);
   const ConstView of_weight = selection_.for_wgrad(pass, dbefore, /*is_gradient=*/true);

@@ -41,6 +41,12 @@ class FeedForward {
   // Whether backward() takes the activation's gradient where the input matrix samples it, and not
   // behind the product that makes it.
   bool samples_with_activation(const Pass& pass) const;
+  // Whether backward() finds the activation's slope in `before` instead of its argument.
+  bool has_slope(const Pass& pass) const;
+  // Whether backward() computes the activation once more, from its argument.
+  bool activates_again() const {
+    return recompute_.keeps_hidden() && !recompute_.keeps_activated();
+  }
 
   Options options_;
   Recompute recompute_;

@@ -93,13 +93,16 @@ GemmArgs Linear::forward_product(const Pass& pass, ConstView x, View y) const {
           .bias = bias_ != nullptr ? bias_->operand : View()};
 }
 
-void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const {
+void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed,
+                 bool keeps_slope) const {
   if (!runs_packed(packed, product.m())) {
     if (packed && seam_.unpacked)
       unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
     return gemm(pass.context, product);
   }
-  times_packed(pass.context, packed_product(product, packed));
+  TimesPackedArgs args = packed_product(product, packed);
+  args.keeps_slope = keeps_slope;
+  times_packed(pass.context, args);
 }
 
 PackedMatrix Linear::packed_activations(const Pass& pass, ConstView a, double share,
@@ -127,8 +130,8 @@ void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) co
   run(pass, product, seam_.packed_forward);
 }
 
-void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before,
-                               View y) const {
+void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y,
+                               bool keeps_slope) const {
   // Of dense products only plain activations are an epilogue.
   if (is_gated(f) && !runs_packed(seam_.packed_forward, y.rows())) {
     forward(pass, x, before);
@@ -138,7 +141,7 @@ void Linear::forward_activated(const Pass& pass, ConstView x, Activation f, View
   product.epilogue = GemmEpilogue::kActivation;
   product.activation = f;
   product.before = before;
-  run(pass, product, seam_.packed_forward);
+  run(pass, product, seam_.packed_forward, keeps_slope);
 }
 
 GemmArgs Linear::dgrad_product(const Pass& pass, ConstView dy, View dx) const {
@@ -158,12 +161,12 @@ void Linear::dgrad(const Pass& pass, ConstView dy, View dx) const {
 }
 
 void Linear::dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before,
-                             View dbefore) const {
+                             View dbefore, bool keeps_slope) const {
   GemmArgs product = dgrad_product(pass, dy, dbefore);
   product.epilogue = GemmEpilogue::kActivationGradient;
   product.activation = f;
   product.before = before;
-  run(pass, product, seam_.packed_dgrad);
+  run(pass, product, seam_.packed_dgrad, keeps_slope);
 }
 
 void Linear::wgrad(const Pass& pass, ConstView x, ConstView dy) const {

@@ -36,12 +36,21 @@ class Linear {
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
   // The same with an activation behind it: before = x Wᵀ + b, y = f(before); y has half the columns
   // where f is gated
-  void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y) const;
+  void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y,
+                         bool keeps_slope = false) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
   // The same through an activation in front: dbefore = (dy W) f'(before)
-  void dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before,
-                       View dbefore) const;
+  void dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before, View dbefore,
+                       bool keeps_slope = false) const;
+  // Whether these are products with packed weights, which can keep the slope of f in `before` in place of
+  // its argument (ops/times_packed.h).
+  bool packs_forward(const Pass& pass) const {
+    return runs_packed(seam_.packed_forward, pass.tokens());
+  }
+  bool packs_dgrad(const Pass& pass) const {
+    return runs_packed(seam_.packed_dgrad, pass.tokens());
+  }
   // dW (+)= dyᵀ x, db (+)= Σ dy. The bias never sees a sample of dy.
   void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
   // The same for the dy that an activation behind this layer has: dy = activation.dx, which is written.
@@ -63,7 +72,8 @@ class Linear {
     return packed && tokens >= kFewestPackedTokens;
   }
   // The product as it stands, or with the packed form of its b.
-  void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed) const;
+  void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed,
+           bool keeps_slope = false) const;
   // Whether the product with this share of activations leaves their zeros out.
   bool leaves_out(const Pass& pass, double share) const {
     return share > 0.0 && pass.as_trained && !rounds(pass) && pass.tokens() >= kFewestPackedTokens;

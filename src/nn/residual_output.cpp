@@ -51,10 +51,11 @@ void ResidualOutput::backward(const Pass& pass, ConstView x, ConstView dout, Vie
 }
 
 void ResidualOutput::backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f,
-                                        View before, View dbefore, ConstView x_of_weight) const {
+                                        View before, View dbefore, ConstView x_of_weight,
+                                        bool keeps_slope) const {
   const ConstView dy = through_dropout(pass, dout);
   wgrad(pass, x_of_weight ? x_of_weight : x, dy);
-  linear_.dgrad_activated(pass, dy, f, before, dbefore);
+  linear_.dgrad_activated(pass, dy, f, before, dbefore, keeps_slope);
 }
 
 }  // namespace twill

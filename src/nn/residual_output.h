@@ -31,8 +31,10 @@ class ResidualOutput {
   void backward(const Pass& pass, ConstView x, ConstView dout, View dx,
                 ConstView x_of_weight = {}) const;
   // The same through the activation f that made x of `before`: dbefore instead of dx.
+  // `keeps_slope`: before holds the slope of f.
   void backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f, View before,
-                          View dbefore, ConstView x_of_weight = {}) const;
+                          View dbefore, ConstView x_of_weight = {}, bool keeps_slope = false) const;
+  bool packs_dgrad(const Pass& pass) const { return linear_.packs_dgrad(pass); }
 
  private:
   // The gradient of the linear layer's output.

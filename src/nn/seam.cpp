@@ -15,4 +15,8 @@ bool gradient_comes_with_sample(const Context& context, Activation activation) {
          context.kernels().fuses_activation_sample != nullptr;
 }
 
+bool keeps_slope(const Context& context, Activation activation) {
+  return activation == Activation::kGeluTanh && context.kernels().keeps_slopes;
+}
+
 }  // namespace twill

@@ -89,6 +89,9 @@ struct LinearSeam {
 // (kGeluTanh's is an epilogue of the product; kRelu2's can be one, but a sample that comes with it spares a
 // pass over it), or where nothing is gained here.
 bool gradient_comes_with_sample(const Context& context, Activation activation);
+// Whether an FFN whose products on both sides of its activation are packed keeps the activation's slope in
+// place of its argument: kGeluTanh's takes two special functions a number, and forward has them already.
+bool keeps_slope(const Context& context, Activation activation);
 
 // In which order tokens stand beside each other when blocks of them are cut.
 enum class TokenOrder : std::uint8_t {

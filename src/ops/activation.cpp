@@ -16,8 +16,12 @@ void require_widths(Activation kind, const ConstView& x, const NamedView& y) {
 }  // namespace
 
 void validate(const ActivationForwardArgs& args) {
-  require_float_types("activation", {{"x", args.x}, {"y", args.y}}, {});
+  require_float_types("activation", {{"x", args.x}, {"y", args.y}, {"slope", args.slope, true}},
+                      {});
   require_widths(args.kind, args.x, {"y", args.y});
+  require_shape("activation", {"slope", args.slope, true}, args.x.shape());
+  require(!args.slope || !is_gated(args.kind),
+          "[activation] a gated activation has two slopes: leave `slope` empty");
 }
 
 void validate(const ActivationBackwardArgs& args) {
@@ -29,6 +33,9 @@ void validate(const ActivationBackwardArgs& args) {
 void activation_forward(const Context& context, const ActivationForwardArgs& args) {
   validate(args);
   require_stored("activation", context.kernels(), args.x);
+  require(!args.slope || context.kernels().keeps_slopes,
+          "[activation] {} keeps no slopes of activations: leave `slope` empty",
+          context.kernels().name);
   context.run("activation_forward", context.kernels().activation_forward, args);
 }
 

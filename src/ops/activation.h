@@ -15,6 +15,8 @@
 // 2^-23 for approximations of erf, tanh and exp.
 // Limits are exact: f(-Inf) = -0 or 0, f(+Inf) = Inf, f(NaN) = NaN; relu2 keeps NaN. The slope at
 // -Inf is 0 and at +Inf 1 (relu2: Inf); NaN in x or dy reaches dx.
+// slope, of plain activations on backends that have it (KernelTable::keeps_slopes): f'(x), the bits of
+// backward where dy is 1. It may be the same memory as x.
 // Backward: dx from x and dy. dx may be the same memory as x; dx may be the same memory as dy only
 // for plain activations. Gated: dx (rows, 2 F) = [dvalue | dgate].
 #pragma once
@@ -34,6 +36,7 @@ struct ActivationForwardArgs {
   Activation kind = Activation::kGelu;
   ConstView x;
   View y;
+  View slope = {};  // optional, as x
 };
 
 struct ActivationBackwardArgs {

@@ -172,6 +172,7 @@ struct KernelTable {
 
   // Ops.
   Kernel<ActivationForwardArgs> activation_forward;
+  bool keeps_slopes = false;  // ActivationForwardArgs::slope, TimesPackedArgs::keeps_slope
   Kernel<ActivationBackwardArgs> activation_backward;
   Kernel<AdamwArgs> adamw;
   Kernel<AttentionForwardArgs> attention_forward;

@@ -25,7 +25,10 @@ TimesPackedArgs sum_of(const TimesPackedArgs& args) {
 }
 
 ActivationForwardArgs activation_of(const TimesPackedArgs& args) {
-  return {.kind = args.activation, .x = args.before, .y = args.c};
+  return {.kind = args.activation,
+          .x = args.before,
+          .y = args.c,
+          .slope = args.keeps_slope ? args.before : View()};
 }
 
 ActivationBackwardArgs gradient_of(const TimesPackedArgs& args) {
@@ -55,12 +58,17 @@ void validate(const TimesPackedArgs& args) {
   require(static_cast<bool>(args.before) || args.c.num_elements() == 0,
           "[times_packed] before is missing");
   require_shape("times_packed", {"before", args.before, true}, {args.m(), args.n()});
+  require(!args.keeps_slope || !is_gated(args.activation),
+          "[times_packed] a gated activation has two slopes: keeps_slope must be false");
 }
 
 void times_packed(const Context& context, const TimesPackedArgs& args) {
   validate(args);
   if (args.c.num_elements() == 0) return;
   require_stored("times_packed", context.kernels(), args.x);
+  require(!args.keeps_slope || context.kernels().keeps_slopes,
+          "[times_packed] {} keeps no slopes of activations: keeps_slope must be false",
+          context.kernels().name);
   context.run("times_packed", context.kernels().times_packed, args);
 }
 

@@ -14,6 +14,11 @@
 // kActivation also takes a gated activation: P and before are [value | gate] along N, and
 // c (M, N / 2) = value · f(gate) of before as stored.
 //
+// keeps_slope, for plain activations on backends that have it (KernelTable::keeps_slopes): with z the sum
+// above as it would be stored, kActivation leaves before = f'(z), rounded once, in place of z, and
+// kActivationGradient takes it so: c = the sum above · before. Whoever has both products spares the second
+// f', at the price of that rounding.
+//
 // All of P's type (reference: also f64), row-major, contiguous. Sums over the kept entries of a row of P
 // are f32, in an order fixed by P and the shape: the number of threads changes no bit, and on a CPU
 // neither does the number of other rows in x. Error per element at most (entries of that row of P + 3)
@@ -36,6 +41,7 @@ struct TimesPackedArgs {
   GemmEpilogue epilogue = GemmEpilogue::kNone;
   Activation activation = Activation::kGelu;
   View before = {};
+  bool keeps_slope = false;
 
   // A gated activation makes one column of c out of two of the sum.
   bool halves() const { return epilogue == GemmEpilogue::kActivation && is_gated(activation); }

@@ -85,7 +85,11 @@ LayerWork::LayerWork(const Context& context, const LinearSeam& seam, std::int64_
 
 void LayerWork::run(const GemmArgs& product, const PackedMatrix* packed) const {
   if (packed == nullptr) return gemm(context_, product);
-  times_packed(context_, packed_product(product, *packed));
+  TimesPackedArgs args = packed_product(product, *packed);
+  // As in an FFN that has both of its products packed.
+  args.keeps_slope =
+      product.epilogue != GemmEpilogue::kNone && keeps_slope(context_, product.activation);
+  times_packed(context_, args);
 }
 
 void LayerWork::forward(const PackedMatrix* packed) {

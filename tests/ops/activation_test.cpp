@@ -227,6 +227,30 @@ TEST_P(ActivationOp, BackwardPropagatesNan) {
   }
 }
 
+// The bits of backward where dy is 1, in place of x too, and y as without it.
+TEST_P(ActivationOp, LeavesItsSlope) {
+  const twill::Setup& setup = GetParam();
+  if (!setup.context()->kernels().keeps_slopes) GTEST_SKIP() << "keeps no slopes";
+  Random random;
+  for (const Activation kind : {Activation::kGelu, Activation::kGeluTanh, Activation::kRelu2})
+    for (const std::int64_t cols : kAwkwardSizes)
+      for (const bool in_place : {false, true}) {
+        const Shape shape{3, cols};
+        Values argument = inputs(random, 3 * cols, 2.0);
+        if (cols > 2) argument[0] = kNan, argument[1] = -kInf, argument[2] = kInf;
+        const Buffer x = setup.buffer(argument), y = setup.buffer(rubbish(3 * cols)),
+                     apart = setup.buffer(rubbish(3 * cols));
+        const Buffer& slope = in_place ? x : apart;
+        activation_forward(
+            *setup.context(),
+            {.kind = kind, .x = x.view(shape), .y = y.view(shape), .slope = slope.view(shape)});
+        const BackwardProblem backward{kind, 3, cols, argument, Values(argument.size(), 1.0)};
+        const ForwardProblem forward{kind, 3, cols, argument};
+        EXPECT_TRUE(expect_same_bits("y", y.values(), forward.run(setup)[0].values));
+        EXPECT_TRUE(expect_same_bits("slope", slope.values(), backward.run(setup)[0].values));
+      }
+}
+
 INSTANTIATE_TEST_SUITE_P(Tables, ActivationOp, testing::ValuesIn(setups_with_device()), setup_name);
 
 class ActivationReference : public SeededTest {};
@@ -282,6 +306,12 @@ TEST(ActivationErrors, NameTheOperand) {
   expect_refused(
       forward, [&](auto& args) { args.y = wide; },
       "[activation] x must have the rows of y and 2 time(s) its columns");
+  expect_refused(
+      forward, [&](auto& args) { args.slope = wide; },
+      "[activation] a gated activation has two slopes");
+  expect_refused(
+      forward, [&](auto& args) { args.slope = narrow; },
+      "[activation] slope must have shape (1, 6), got (1, 3)");
   const ActivationBackwardArgs backward{
       .kind = Activation::kGeglu, .x = wide, .dy = narrow, .dx = wide};
   EXPECT_NO_THROW(validate(backward));

@@ -105,6 +105,70 @@ TEST_P(Packed24Products, TimesPackedMatchesTheReferenceOnALargerGatedProduct) {
         << "options " << options;
 }
 
+// Slopes of an activation as its own kernel has them.
+Values slopes_of(const Setup& setup, Activation kind, const Values& z) {
+  const Shape shape{1, static_cast<std::int64_t>(z.size())};
+  const Buffer x = setup.buffer(z), ones = setup.buffer(Values(z.size(), 1.0));
+  const Buffer dx = setup.buffer(rubbish(shape.num_elements()));
+  activation_backward(
+      *setup.context(),
+      {.kind = kind, .x = x.view(shape), .dy = ones.view(shape), .dx = dx.view(shape)});
+  return dx.values();
+}
+
+// c as without, f' of what would have been stored in place of that, and a product with such slopes; inside
+// and, for other activations than kGeluTanh, behind.
+testing::AssertionResult check_slopes(const Setup& setup, const Storage24& packed,
+                                      std::int64_t tokens, Activation kind, bool has_bias,
+                                      Random& random) {
+  Times24Problem problem{.tokens = tokens,
+                         .x = random.normal(tokens * packed.shape().cols),
+                         .epilogue = GemmEpilogue::kActivation,
+                         .activation = kind};
+  if (has_bias) problem.bias = random.normal(packed.shape().rows);
+  const auto plain = problem.run(setup, packed.matrix());
+  problem.keeps_slope = true;
+  const auto with_slope = problem.run(setup, packed.matrix());
+  if (auto result = expect_same_bits("c", with_slope.c, plain.c); !result) return result;
+  if (auto result =
+          expect_same_bits("slopes", with_slope.before, slopes_of(setup, kind, plain.before));
+      !result)
+    return result;
+  problem.bias.clear();
+  problem.epilogue = GemmEpilogue::kActivationGradient;
+  problem.before = with_slope.before;
+  const Values got = problem.run(setup, packed.matrix()).c;
+  problem.epilogue = GemmEpilogue::kNone;
+  problem.keeps_slope = false;
+  Values want = problem.run(setup, packed.matrix()).c;  // rounded, as the other may have been
+  Values errors(want.size());
+  for (std::size_t i = 0; i < want.size(); ++i) {
+    want[i] *= with_slope.before[i];
+    errors[i] = with_rounding(kEpsBf16 * std::abs(want[i]), want[i]);
+  }
+  return expect_within("c of slopes", got, want, errors);
+}
+
+TEST_P(Packed24Products, TimesPackedKeepsSlopes) {
+  Random random;
+  for (const Activation kind : {Activation::kGeluTanh, Activation::kGelu, Activation::kRelu2})
+    for (const auto& [n, k] : {std::pair(136, 80), std::pair(400, 1040), std::pair(8, 16)}) {
+      Storage24 packed(GetParam(), shape24(n, k));
+      pack_random(random, packed, false);
+      for (const std::int64_t tokens : {1, 129, 300})
+        ASSERT_TRUE(check_slopes(GetParam(), packed, tokens, kind, tokens != 129, random))
+            << fmt::format("{} outputs, {} inputs, {} tokens", n, k, tokens);
+    }
+}
+
+// Timed, so that every way may win.
+TEST_P(Packed24Products, TimesPackedKeepsSlopesOfALargerProduct) {
+  Random random;
+  Storage24 packed(GetParam(), shape24(1000, 800));
+  pack_random(random, packed, false);
+  EXPECT_TRUE(check_slopes(GetParam(), packed, 641, Activation::kGeluTanh, true, random));
+}
+
 // NaN and Inf pass through a gated activation inside a product as through one behind it.
 TEST_P(Packed24Products, AGatedActivationTreatsNanAndInfAlike) {
   if (GetParam().offset != 0) GTEST_SKIP() << "multiplied dense";

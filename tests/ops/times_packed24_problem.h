@@ -67,6 +67,7 @@ struct Times24Problem {
   GemmEpilogue epilogue = GemmEpilogue::kNone;
   Activation activation = Activation::kGelu;
   Values before = {};
+  bool keeps_slope = false;
 
   bool is_halved() const { return epilogue == GemmEpilogue::kActivation && is_gated(activation); }
 
@@ -89,7 +90,8 @@ struct Times24Problem {
                                     .addend = optional_view(addend_in, shape),
                                     .epilogue = epilogue,
                                     .activation = activation,
-                                    .before = optional_view(before_in, shape)});
+                                    .before = optional_view(before_in, shape),
+                                    .keeps_slope = keeps_slope});
     Results results{before_in.values(), c.values()};
     if (!is_forward) return results;
     const Buffer again = setup.buffer(rubbish(shape_of_c.num_elements()));

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+#include "nn/recompute.h"
 #include "papers/recipe_run.h"
 #include "support/expected.h"
 #include "train/checkpoint.h"
@@ -94,6 +95,20 @@ TEST_P(RecipeOnADevice, RepeatsItselfOnAGpu) {
   load_checkpoint(save_checkpoint(dir.path(), whole.trainer, 1), resumed.trainer);
   EXPECT_EQ(resumed.losses(8), whole.losses(8));
   expect_equal(resumed, whole);
+}
+
+// Slopes of an activation come from a product, or from a kernel of their own where it is computed again.
+TEST(PackedRecipeOnAGpu, RecomputesToTheBit) {
+  Device found;
+  if (cuda_table() == nullptr || !cuda_table()->find_device(0, found).usable)
+    GTEST_SKIP() << "no GPU";
+  const Settings settings = busy("fst") + Settings{"recipe.execution=packed"};
+  FakeRun keeps(settings, *cuda_table());
+  const std::vector<double> losses = keeps.losses(6);
+  for (const std::string_view name : kRecomputeNames) {
+    FakeRun again(settings + Settings{"train.recompute=" + std::string(name)}, *cuda_table());
+    EXPECT_EQ(again.losses(6), losses) << name;
+  }
 }
 
 std::vector<std::string> sparse_recipes() {

@@ -3,6 +3,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/recompute.h"
+#include "ops/kernel_table.h"
 #include "papers/recipe_run.h"
 #include "sparsity/recipe.h"
 #include "train/tiny_run.h"
@@ -46,6 +47,12 @@ TEST(Recompute, ChangesNoBitOfAnyRecipe) {
     SCOPED_TRACE(recipe.name);
     expect_same_bits(busy(std::string(recipe.name)), 24);
   }
+}
+
+// Packed products may keep the activation's slope, rounded, in place of its argument.
+TEST(Recompute, ChangesNoBitOfKeptSlopes) {
+  ASSERT_TRUE(reference_table().keeps_slopes);
+  expect_same_bits(busy("fst") + Settings{"recipe.execution=packed", "device=reference"}, 4);
 }
 
 TEST(Recompute, SavesWhatItSays) {

@@ -10,6 +10,7 @@
 #include "ops/activation.h"
 
 #include "backends/cuda/activation_kinds.cuh"
+#include "backends/cuda/activation_slope.h"
 #include "backends/cuda/check.h"
 #include "backends/cuda/device/activation_functions.cuh"
 #include "backends/cuda/device/vec.cuh"
@@ -211,6 +212,7 @@ void launch_backward(const ActivationBackwardArgs& args, const Device& device,
 
 void activation_forward(const ActivationForwardArgs& args, const Device& device, Queue& queue) {
   if (args.y.num_elements() == 0) return;
+  if (args.slope) return activation_with_slope(args, device, queue);
   by_type(args.y.dtype(), [&]<class T>(TypeOf<T>) {
     const bool fits = is_aligned({args.x, args.y}) && args.y.cols() % kVec<T> == 0;
     by_kind<T>(args.kind, [&]<class F, bool kGated>(F, std::bool_constant<kGated>) {

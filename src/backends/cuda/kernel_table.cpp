@@ -51,6 +51,7 @@ const KernelTable* cuda_table() {
       .plain_gemm = cuda::plain_gemm,
       .gemm_fuses = cuda::gemm_fuses,
       .activation_forward = cuda::activation_forward,
+      .keeps_slopes = true,
       .activation_backward = cuda::activation_backward,
       .adamw = cuda::adamw,
       .attention_forward = cuda::attention_forward,

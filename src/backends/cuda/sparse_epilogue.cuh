@@ -12,8 +12,11 @@ namespace twill::cuda {
 template <SparseEpilogue kEpilogue>
 constexpr auto epilogue_function() {
   using enum SparseEpilogue;
-  if constexpr (kEpilogue == kGelu || kEpilogue == kGeluGradient || kEpilogue == kGegluTanh)
+  if constexpr (kEpilogue == kGelu || kEpilogue == kGeluGradient || kEpilogue == kGeluSlope ||
+                kEpilogue == kGegluTanh)
     return std::type_identity<GeluTanh<__nv_bfloat16>>();
+  else if constexpr (kEpilogue == kTimesSlope)
+    return std::type_identity<KnownSlope>();
   else if constexpr (kEpilogue == kRelu2 || kEpilogue == kRelu2Gradient)
     return std::type_identity<Relu2<__nv_bfloat16>>();
   else if constexpr (kEpilogue == kSwiglu)

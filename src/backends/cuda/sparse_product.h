@@ -26,6 +26,8 @@ enum class SparseEpilogue : std::uint8_t {
   kGelu,            // before = [+ bias], d = gelu_tanh(before as stored)
   kGeluGradient,    // d = the product · gelu_tanh'(before)
   kWeightGradient,  // [+ d]
+  kGeluSlope,       // as kGelu, but before = gelu_tanh'(what it has there)
+  kTimesSlope,      // d = the product, rounded or not, · before
   kRelu2,           // as kGelu, of max(z, 0)²
   kRelu2Gradient,
   // before = [+ bias], d = value · f(before as stored)
@@ -33,7 +35,7 @@ enum class SparseEpilogue : std::uint8_t {
   kGeglu,
   kGegluTanh,
 };
-inline constexpr int kSparseEpilogues = 9;
+inline constexpr int kSparseEpilogues = 11;
 
 constexpr bool is_gated(SparseEpilogue e) {
   return e == SparseEpilogue::kSwiglu || e == SparseEpilogue::kGeglu ||
@@ -41,11 +43,14 @@ constexpr bool is_gated(SparseEpilogue e) {
 }
 // Whether it writes `before` and puts f of it into d.
 constexpr bool activates(SparseEpilogue e) {
-  return e == SparseEpilogue::kGelu || e == SparseEpilogue::kRelu2 || is_gated(e);
+  return e == SparseEpilogue::kGelu || e == SparseEpilogue::kGeluSlope ||
+         e == SparseEpilogue::kRelu2 || is_gated(e);
 }
+constexpr bool leaves_slope(SparseEpilogue e) { return e == SparseEpilogue::kGeluSlope; }
 // Whether it reads `before` and multiplies by the slope of f there.
 constexpr bool multiplies_by_slope(SparseEpilogue e) {
-  return e == SparseEpilogue::kGeluGradient || e == SparseEpilogue::kRelu2Gradient;
+  return e == SparseEpilogue::kGeluGradient || e == SparseEpilogue::kTimesSlope ||
+         e == SparseEpilogue::kRelu2Gradient;
 }
 
 struct SparseProduct {

@@ -41,11 +41,22 @@ __device__ __forceinline__ void store_eight(const SparseProduct& p, std::int64_t
     float value[kPiece];
     if constexpr (is_gated(kEpilogue))
       load(static_cast<const __nv_bfloat16*>(p.value) + at_before, value);
-    store(before, sums);
+    if constexpr (leaves_slope(kEpilogue)) {
+      float slopes[kPiece];
 #pragma unroll
-    for (int i = 0; i < kPiece; ++i) {
-      sums[i] = F::value(to_f32(from_f32<__nv_bfloat16>(sums[i])));  // of what is stored
-      if constexpr (is_gated(kEpilogue)) sums[i] *= value[i];
+      for (int i = 0; i < kPiece; ++i) {
+        const ValueAndSlope f = F::both(to_f32(from_f32<__nv_bfloat16>(sums[i])));
+        sums[i] = f.value;
+        slopes[i] = f.slope;
+      }
+      store(before, slopes);
+    } else {
+      store(before, sums);
+#pragma unroll
+      for (int i = 0; i < kPiece; ++i) {
+        sums[i] = F::value(to_f32(from_f32<__nv_bfloat16>(sums[i])));  // of what is stored
+        if constexpr (is_gated(kEpilogue)) sums[i] *= value[i];
+      }
     }
   }
   store(static_cast<__nv_bfloat16*>(p.d) + at, sums);

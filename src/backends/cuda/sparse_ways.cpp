@@ -19,9 +19,9 @@ SparseWay sparse_sum_128x256();
 SparseWay sparse_sum_256x192();
 SparseWay sparse_gelu_overlapped();
 SparseWay sparse_gelu_128x256();
-SparseWay sparse_gelu_256x192();
 SparseWay sparse_gelu_gradient_128x256();
-SparseWay sparse_gelu_gradient_256x192();
+SparseWay sparse_gelu_slope_overlapped();
+SparseWay sparse_times_slope_overlapped();
 SparseWay sparse_weight_gradient_128x256();
 SparseWay sparse_weight_gradient_256x192();
 SparseWay sparse_relu2_overlapped();
@@ -39,9 +39,13 @@ std::vector<SparseWay> sparse_ways_sm90(SparseEpilogue epilogue) {
     case SparseEpilogue::kSum:
       return {sparse_sum_overlapped(), sparse_sum_128x256(), sparse_sum_256x192()};
     case SparseEpilogue::kGelu:
-      return {sparse_gelu_overlapped(), sparse_gelu_128x256(), sparse_gelu_256x192()};
+      return {sparse_gelu_overlapped(), sparse_gelu_128x256()};
     case SparseEpilogue::kGeluGradient:
-      return {sparse_gelu_gradient_128x256(), sparse_gelu_gradient_256x192()};
+      return {sparse_gelu_gradient_128x256()};
+    case SparseEpilogue::kGeluSlope:
+      return {sparse_gelu_slope_overlapped()};
+    case SparseEpilogue::kTimesSlope:
+      return {sparse_times_slope_overlapped()};
     case SparseEpilogue::kWeightGradient:
       return {sparse_weight_gradient_128x256(), sparse_weight_gradient_256x192()};
     case SparseEpilogue::kRelu2:

@@ -9,6 +9,7 @@
 #include <functional>
 #include <optional>
 
+#include "backends/cuda/activation_slope.h"
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/launch.h"
 #include "backends/cuda/sparse_products.h"
@@ -45,8 +46,11 @@ struct FusedActivation {
   Activation activation;
   GemmEpilogue where;
   SparseEpilogue epilogue;
+  bool keeps_slope = false;
 };
 constexpr FusedActivation kFused[] = {
+    {Activation::kGeluTanh, GemmEpilogue::kActivation, SparseEpilogue::kGeluSlope, true},
+    {Activation::kGeluTanh, GemmEpilogue::kActivationGradient, SparseEpilogue::kTimesSlope, true},
     {Activation::kGeluTanh, GemmEpilogue::kActivation, SparseEpilogue::kGelu},
     {Activation::kGeluTanh, GemmEpilogue::kActivationGradient, SparseEpilogue::kGeluGradient},
     {Activation::kRelu2, GemmEpilogue::kActivation, SparseEpilogue::kRelu2},
@@ -60,7 +64,8 @@ std::optional<SparseEpilogue> fused_epilogue(const TimesPackedArgs& args) {
   const bool fits = !args.addend && (args.epilogue == GemmEpilogue::kActivation || !args.bias) &&
                     is_aligned({args.x, args.c, args.bias, args.before});
   for (const FusedActivation& fused : kFused)
-    if (fits && fused.activation == args.activation && fused.where == args.epilogue)
+    if (fits && fused.activation == args.activation && fused.where == args.epilogue &&
+        fused.keeps_slope == args.keeps_slope)
       return fused.epilogue;
   return std::nullopt;
 }
@@ -91,16 +96,21 @@ bool run_gated(SparseEpilogue epilogue, const TimesPackedArgs& args, const Devic
                           [&] { return run_sparse(SparseEpilogue::kSum, *values, device, queue); });
 }
 
+// Behind a product that is summed up.
+void activate(const TimesPackedArgs& args, const Device& device, Queue& queue) {
+  if (args.epilogue == GemmEpilogue::kActivation)
+    return activation_forward(activation_of(args), device, queue);
+  if (args.keeps_slope) return times_slope(args.c, args.before, device, queue);
+  activation_backward(gradient_of(args), device, queue);
+}
+
 }  // namespace
 
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
   if (args.epilogue == GemmEpilogue::kNone) return sum(args, device, queue);
   const auto in_two_steps = [&] {
     sum(sum_of(args), device, queue);
-    if (args.epilogue == GemmEpilogue::kActivation)
-      activation_forward(activation_of(args), device, queue);
-    else
-      activation_backward(gradient_of(args), device, queue);
+    activate(args, device, queue);
   };
   const std::optional<SparseEpilogue> epilogue = fused_epilogue(args);
   const bool is_done =

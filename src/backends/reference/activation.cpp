@@ -77,7 +77,9 @@ void forward(const ActivationForwardArgs& args) {
         const double value = x[r * 2 * F + c], gate = x[r * 2 * F + F + c];
         y[r * F + c] = static_cast<T>(value * f(args.kind, gate));
       } else {
-        y[r * F + c] = static_cast<T>(f(args.kind, x[r * F + c]));
+        const double argument = x[r * F + c];
+        y[r * F + c] = static_cast<T>(f(args.kind, argument));
+        if (args.slope) args.slope.as<T>()[r * F + c] = static_cast<T>(slope(args.kind, argument));
       }
     }
   }

@@ -24,6 +24,7 @@ const KernelTable& reference_table() {
       .attention_workspace_bytes = attention_workspace_bytes,
       .plain_gemm = nullptr,
       .activation_forward = reference::activation_forward,
+      .keeps_slopes = true,
       .activation_backward = reference::activation_backward,
       .adamw = reference::adamw,
       .attention_forward = reference::attention_forward,

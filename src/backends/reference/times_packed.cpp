@@ -26,14 +26,25 @@ void product(const TimesPackedArgs& args) {
   }
 }
 
+template <class T>
+void times_slope(const TimesPackedArgs& args) {
+  for (std::int64_t i = 0; i < args.c.num_elements(); ++i)
+    args.c.as<T>()[i] = static_cast<T>(double{args.c.as<T>()[i]} * double{args.before.as<T>()[i]});
+}
+
 }  // namespace
 
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
-  with_element_type(args.c.dtype(), [&]<class T>(T) { product<T>(sum_of(args)); });
-  if (args.epilogue == GemmEpilogue::kActivation)
-    activation_forward(activation_of(args), device, queue);
-  if (args.epilogue == GemmEpilogue::kActivationGradient)
-    activation_backward(gradient_of(args), device, queue);
+  with_element_type(args.c.dtype(), [&]<class T>(T) {
+    product<T>(sum_of(args));
+    if (args.epilogue == GemmEpilogue::kActivation)
+      activation_forward(activation_of(args), device, queue);
+    if (args.epilogue != GemmEpilogue::kActivationGradient) return;
+    if (args.keeps_slope)
+      times_slope<T>(args);
+    else
+      activation_backward(gradient_of(args), device, queue);
+  });
 }
 
 }  // namespace twill::reference

@@ -106,8 +106,8 @@ struct GeluTanh {
 // is so: -Inf would meet the zero. t is `low`, but finite too, and t_da = t a'(t).
 __device__ __forceinline__ ValueAndSlope sigmoid_product_bf16(float low, float e, float t_da) {
   const float upper = Exponential<__nv_bfloat16>::reciprocal(1.0f + e);
-  const float lower = fminf(e * upper, 1.0f);  // 1 - upper; the minimum drops Inf · 0
-  return {low * upper, fmaf(t_da, upper * lower, upper)};
+  // upper (1 - upper): what is cancelled beside 1 is lost in the sum, beside 0 nothing is.
+  return {low * upper, fmaf(t_da, fmaf(-upper, upper, upper), upper)};
 }
 
 template <>
@@ -195,6 +195,11 @@ struct Relu2 {
   static __device__ __forceinline__ ValueAndSlope both(float x) { return {value(x), slope(x)}; }
   static __device__ __forceinline__ float value(float x) { return positive(x) * positive(x); }
   static __device__ __forceinline__ float slope(float x) { return 2.0f * positive(x); }
+};
+
+// Of what is its slope already.
+struct KnownSlope {
+  static __device__ __forceinline__ ValueAndSlope both(float x) { return {x, x}; }
 };
 
 // The gradients of ops/activation.h: of x, or of value and gate.
