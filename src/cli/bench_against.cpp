@@ -54,6 +54,17 @@ double mean_of(std::int64_t count, Body body) {
   return sum / static_cast<double>(count);
 }
 
+// The median of a trainer's steps with nobody else at work.
+template <class Step>
+double alone(const char* whose, double seconds, const Step& step) {
+  MovingLine line;
+  line.show(whose, 0, 1);
+  for (double spent = 0.0; spent < 2.0 / 3.0 * seconds;) spent += step();
+  std::vector<double> times;
+  for (double spent = 0.0; spent < seconds; spent += times.back()) times.push_back(step());
+  return median_of(times);
+}
+
 RunConfig dense_twin(RunConfig config) {
   config.recipe = RecipeConfig();
   config.recipe.health.every = 0;
@@ -71,21 +82,29 @@ double AgainstDense::whole_gain() const {
   return gain.median * recipe_seconds / mean_recipe_seconds();
 }
 
+double AgainstDense::gain_alone() const {
+  const double rare_part = mean_recipe_seconds() - recipe_seconds;
+  return dense_alone_seconds / (recipe_alone_seconds + rare_part);
+}
+
 AgainstDense measure_against_dense(const Context& context, const RunConfig& config,
-                                   const Corpus& corpus, const Plan& plan,
+                                   const Corpus& corpus, const std::function<Plan()>& make_plan,
                                    const AgainstRequest& request) {
-  MovingLine line;
   const PhaseConfig phase =
       config.recipe.phase.empty() ? PhaseConfig() : config.recipe.phase.front();
   AgainstDense result{.recipe = config.recipe.name,
                       .phase = describe(phase),
                       .tokens = config.accumulation() * config.micro_batch_tokens(),
                       .rare = rare_work(phase, config.train.steps)};
+  Trainer dense(context, dense_twin(config), corpus, Plan());
+  dense.begin();
+  if (request.alone_seconds > 0.0)
+    result.dense_alone_seconds =
+        alone("dense alone", request.alone_seconds, [&] { return dense.step().seconds; });
+  const Plan plan = make_plan();
   const std::vector<PhasePlan> planned_phases = phase_plans(plan);
   result.layers = planned_phases.empty() ? "masked" : layers_text(planned_phases.front());
-  Trainer dense(context, dense_twin(config), corpus, Plan());
   Trainer sparse(context, config, corpus, plan);
-  dense.begin();
   sparse.begin();
   RecipeSteps steps(sparse, result.rare);
   double warm = 0.0, warming = 0.0;
@@ -99,6 +118,7 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   const std::int64_t usual = shares_memory(context) ? 30 : 7;
   const std::int64_t rounds = request.rounds > 0 ? request.rounds : usual;
   std::vector<double> dense_times, sparse_times;
+  MovingLine line;
   for (std::int64_t round = 0; round < rounds; ++round) {
     line.show("dense and recipe in turns", round, rounds);
     dense_times.push_back(mean_of(result.block_steps, [&] { return dense.step().seconds; }));
@@ -107,6 +127,9 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   result.dense_seconds = median_of(dense_times);
   result.recipe_seconds = median_of(sparse_times);
   result.gain = paired_ratio(dense_times, sparse_times);
+  if (request.alone_seconds > 0.0)
+    result.recipe_alone_seconds =
+        alone("recipe alone", request.alone_seconds, [&] { return steps.ordinary(); });
   if (result.rare.every > 0) {
     std::vector<double> more;
     double spent = 0.0;
@@ -135,11 +158,20 @@ std::string report_of(const AgainstDense& result) {
   const char* interval = result.gain.pairs > 5 ? "95 % interval" : "smallest to largest,";
   text += fmt::format("{:<14}{:>10.3f}{:>12}   {} {:.3f} to {:.3f}\n", "gain", result.gain.median,
                       "", interval, result.gain.low, result.gain.high);
-  if (result.rare.every <= 0) return text;
-  text += fmt::format("{:<14}{:>10.2f}{:>12}   more for {}, every {} steps\n", "rare work",
-                      1e3 * result.rare_seconds, "", result.rare.what, result.rare.every);
-  text += fmt::format("{:<14}{:>10.3f}{:>12.0f}\n", "gain with it", result.whole_gain(),
-                      rate(result.mean_recipe_seconds()));
+  if (result.rare.every > 0) {
+    text += fmt::format("{:<14}{:>10.2f}{:>12}   more for {}, every {} steps\n", "rare work",
+                        1e3 * result.rare_seconds, "", result.rare.what, result.rare.every);
+    text += fmt::format("{:<14}{:>10.3f}{:>12.0f}\n", "gain with it", result.whole_gain(),
+                        rate(result.mean_recipe_seconds()));
+  }
+  if (result.dense_alone_seconds == 0.0) return text;
+  text += fmt::format("{:<14}{:>10.2f}{:>12.0f}   before any sparse product in this process\n",
+                      "dense alone", 1e3 * result.dense_alone_seconds,
+                      rate(result.dense_alone_seconds));
+  text += fmt::format("{:<14}{:>10.2f}{:>12.0f}\n", "recipe alone",
+                      1e3 * result.recipe_alone_seconds, rate(result.recipe_alone_seconds));
+  text += fmt::format("{:<14}{:>10.3f}{:>12}   what a run gains over a dense run of its own\n",
+                      "gain alone", result.gain_alone(), "");
   return text;
 }
 
@@ -152,6 +184,11 @@ JsonValue json_of(const AgainstDense& result) {
                     {"block_steps", result.block_steps},
                     {"gain", json_of(result.gain)},
                     {"gain_with_rare_work", result.whole_gain()}};
+  if (result.dense_alone_seconds > 0.0) {
+    object.emplace_back("dense_alone_ms", 1e3 * result.dense_alone_seconds);
+    object.emplace_back("recipe_alone_ms", 1e3 * result.recipe_alone_seconds);
+    object.emplace_back("gain_alone", result.gain_alone());
+  }
   if (result.rare.every <= 0) return object;
   object.emplace_back("rare_work", result.rare.what);
   object.emplace_back("rare_work_every", result.rare.every);

@@ -65,8 +65,9 @@ void show_gain(const std::vector<std::string>& overrides) {
       static_cast<double>(config.train.steps);
   config.recipe = alone.recipe;
   config.recipe.health.every = 0;  // samples are no part of a step
-  const AgainstDense result = measure_against_dense(
-      context, config, corpus, plan_of_phase(plan, alone.phase), {.rounds = kTurns});
+  const AgainstDense result =
+      measure_against_dense(context, config, corpus,
+                            [&] { return plan_of_phase(plan, alone.phase); }, {.rounds = kTurns});
   const double whole = run_gain({{share, result.whole_gain()}, {1.0 - share, 1.0}});
   fmt::print(
       "\nagainst dense, measured now in {} turns of {} steps: {:.1f} ms a sparse step, {:.1f} ms "
