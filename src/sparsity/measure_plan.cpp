@@ -74,6 +74,8 @@ class Planner {
       }
     }
     join_topologies(plan);
+    if (context_.kernels().slowed_by_packed != nullptr)
+      turn_off_what_slows(plan, context_.kernels().slowed_by_packed(context_.device()));
     return plan;
   }
 
@@ -283,6 +285,33 @@ class Planner {
             entry.on && entry.seconds() < kLayerMargin * entry.dense.sum();
     for (PlanEntry& entry : plan.layer)
       if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
+  }
+
+  // A phase whose packed products gain less than they take from everything beside them is off.
+  void turn_off_what_slows(Plan& plan, double share) const {
+    for (std::int64_t phase = 0; phase < std::ssize(recipe_.phase); ++phase) {
+      double gained = 0.0, dense = 0.0, weights = 0.0;
+      bool packs = false;
+      for (const PlanEntry& entry : plan.layer) {
+        if (entry.phase != phase || entry.dense.sum() == 0.0) continue;
+        const auto layers = static_cast<double>(entry.layers);
+        dense += layers * entry.dense.sum();
+        weights += layers * static_cast<double>(entry.outputs * entry.inputs);
+        if (entry.on) gained += layers * (entry.dense.sum() - entry.seconds());
+        packs |= entry.on && (entry.packs_forward() || entry.packs_dgrad());
+      }
+      if (!packs || gained >= share * dense * all_weights() / weights) continue;
+      for (PlanEntry& entry : plan.layer)
+        if (entry.phase == phase) entry.on = false;
+    }
+  }
+
+  // Layers out of scope as well: their products go at the rate of the measured ones, more or less.
+  double all_weights() const {
+    double sum = 0.0;
+    for (const LinearSeam& seam : layers_)
+      sum += static_cast<double>(seam.weight->shape.num_elements());
+    return sum;
   }
 
   const Context& context_;

@@ -124,6 +124,28 @@ TEST(MeasuredPlan, TimesEveryActivationOnADevice) {
   }
 }
 
+// Packed products save 3 of the 12 ms of an FFN with 2,048 weights. Attention has 1,024 and the head 4,096
+// more: all products take 42 ms, and what costs them less than 7.1 % is on.
+TEST(MeasuredPlan, IsOffWherePackingSlowsTheRestByMore) {
+  static double share = 0.0;
+  static const KernelTable device = [] {
+    KernelTable table = timed_device();
+    table.slowed_by_packed = [](const Device&) { return share; };
+    return table;
+  }();
+  const Costs quick{.packed = 1e-3, .with_activation = 1e-3, .with_residual = 2e-3};
+  const auto on_with = [&](double slowed) {
+    share = slowed;
+    const Plan plan =
+        plan_on(device, "fst", {"model.dropout=0", "recipe.phase.0.wgrad.estimator=dense"}, quick);
+    EXPECT_EQ(plan.layer[0].on, plan.layer[1].on);
+    return plan.layer[0].on && plan.layer[0].packs_forward();
+  };
+  EXPECT_TRUE(on_with(0.0));
+  EXPECT_TRUE(on_with(0.07));
+  EXPECT_FALSE(on_with(0.073));
+}
+
 // In turns: both sides of a pair have their own time, and on a device the quicker one is taken.
 TEST(MeasuredPlan, AsksForLessOnADevice) {
   const double little_less = 0.99 * kDense;

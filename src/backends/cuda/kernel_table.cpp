@@ -12,6 +12,7 @@
 #include "backends/cuda/queue.h"
 #include "backends/cuda/ranges.h"
 #include "backends/cuda/roof.h"
+#include "backends/cuda/sparse_products.h"
 #include "backends/cuda/sparsity_kernels.h"
 #include "backends/cuda/timer.h"
 
@@ -99,6 +100,7 @@ const KernelTable* cuda_table() {
       .unpack_matrix = cuda::unpack_matrix,
       .times_packed = cuda::times_packed,
       .packed_times = cuda::packed_times,
+      .slowed_by_packed = cuda::slowed_by_packed,
       .packs_both = cuda::packs_both,
       .pack_weights = cuda::pack_weights,
       .fuses_soft_pack = cuda::fuses_soft_pack,

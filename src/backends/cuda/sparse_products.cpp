@@ -218,6 +218,14 @@ bool has_sparse_products(const Device& device) {
                              [&](const SparseWay& way) { return way.runs_on(device.generation); });
 }
 
+double slowed_by_packed(const Device& device) {
+  constexpr int kHopper = 90;
+  const bool has_own =
+      std::ranges::any_of(sparse_ways(SparseEpilogue::kSum),
+                          [&](const SparseWay& way) { return way.oldest_generation == kHopper; });
+  return has_own && device.generation == kHopper ? 0.04 : 0.0;
+}
+
 SparseProduct sparse_product(const PackedMatrix& packed) {
   const PackedLayout layout = layout_of(packed.shape);
   return {.m = layout.rows,
