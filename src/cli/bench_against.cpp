@@ -170,7 +170,7 @@ std::string report_of(const AgainstDense& result) {
                       rate(result.dense_alone_seconds));
   text += fmt::format("{:<14}{:>10.2f}{:>12.0f}\n", "recipe alone",
                       1e3 * result.recipe_alone_seconds, rate(result.recipe_alone_seconds));
-  text += fmt::format("{:<14}{:>10.3f}{:>12}   what a run gains over a dense run of its own\n",
+  text += fmt::format("{:<14}{:>10.3f}{:>12}   such steps over those of a dense run of its own\n",
                       "gain alone", result.gain_alone(), "");
   return text;
 }

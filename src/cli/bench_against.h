@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill bench step --against-dense: steps of a recipe in turns with dense steps, in one process, and if asked
-// for each of them alone as well. After 2:4 products an H200 keeps lower clocks for as long as somebody
-// uses it, some 4 % at its power limit: dense steps in turns pay for their neighbour, those of a run that
+// for each of them alone as well. While a process that ran forward 2:4 products holds an H200, that keeps
+// lower clocks, some 4 % at its power limit: dense steps in turns pay for their neighbour, those of a run that
 // never sees one do not. So dense steps alone come first, before a plan is measured.
 #pragma once
 

@@ -112,8 +112,10 @@ void describe_measuring(CommandLine& line) {
   bench->add_flag("--turns", command.turns,
                   "step: time --steps of them for every line of standard input, to take turns with "
                   "another program (bench/peers/compare_steps.py)");
-  bench->add_flag("--against-dense", command.against_dense,
-                  "step: in turns of up to --steps with a dense trainer, and their ratio");
+  bench->add_flag(
+      "--against-dense", command.against_dense,
+      "step: in turns of up to --steps with a dense trainer, and their ratio; on a GPU each "
+      "alone as well");
   bench->add_option("--rounds", command.rounds, "step --against-dense: turns of each; 0: 30, GPU 7")
       ->check(at_least(0))
       ->capture_default_str();

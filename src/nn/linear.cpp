@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 
+#include "base/require.h"
 #include "ops/activation_sample.h"
 #include "ops/column_sum.h"
 #include "ops/gemm.h"
@@ -98,6 +99,8 @@ void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& 
   if (!runs_packed(packed, product.m())) {
     if (packed && seam_.unpacked)
       unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
+    require(!keeps_slope,
+            "[linear] {} keeps a slope, but its product is dense; see packs_forward()", seam_.name);
     return gemm(pass.context, product);
   }
   TimesPackedArgs args = packed_product(product, packed);

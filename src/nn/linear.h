@@ -35,16 +35,16 @@ class Linear {
   // y (tokens, out) = x (tokens, in) Wᵀ + b [+ addend]
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
   // The same with an activation behind it: before = x Wᵀ + b, y = f(before); y has half the columns
-  // where f is gated
+  // where f is gated. keeps_slope, where packs_forward(): before = f' of that instead (ops/times_packed.h)
   void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y,
                          bool keeps_slope = false) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
-  // The same through an activation in front: dbefore = (dy W) f'(before)
+  // The same through an activation in front: dbefore = (dy W) f'(before); keeps_slope, where packs_dgrad():
+  // (dy W) before
   void dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before, View dbefore,
                        bool keeps_slope = false) const;
-  // Whether these are products with packed weights, which can keep the slope of f in `before` in place of
-  // its argument (ops/times_packed.h).
+  // Whether these are products with packed weights.
   bool packs_forward(const Pass& pass) const {
     return runs_packed(seam_.packed_forward, pass.tokens());
   }

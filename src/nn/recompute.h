@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What is not kept from the forward to the backward pass but computed a second time. The second time
-// gives the same bits, because it is the same call on the same operands: memory for time, and nothing
-// else.
+// gives the same bits, because it is the same call on the same operands, or one with the same result to the bit:
+// memory for time, and nothing else.
 //
 //   norm        outputs of the norms: one pass over the stream each
 //   activation  outputs of the FFN's activation

@@ -83,7 +83,9 @@ double forward_flops(const Shape& out, AttentionPattern pattern, std::int64_t st
 std::int64_t moved_bytes(const ActivationBackwardArgs& args) {
   return bytes_of({args.x, args.dy, args.dx});
 }
-std::int64_t moved_bytes(const ActivationForwardArgs& args) { return bytes_of({args.x, args.y}); }
+std::int64_t moved_bytes(const ActivationForwardArgs& args) {
+  return bytes_of({args.x, args.y, args.slope});
+}
 
 std::int64_t moved_bytes(const AdamwAllArgs& args) {
   std::int64_t sum = 0;

@@ -57,7 +57,8 @@ class LayerWork {
   std::int64_t sample_bytes_;
   Tensor x_, y_, dx_, operand_, gradient_;
   Tensor bias_, bias_sums_, residual_;
-  Tensor before_, activated_;  // an activation's; y stays as random as it is, for it is dy too
+  // An activation's. y keeps its random numbers where there is one: it is dy too.
+  Tensor before_, activated_;
   Tensor dbefore_, sample_, packed_sample_;
 };
 

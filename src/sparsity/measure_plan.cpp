@@ -287,23 +287,29 @@ class Planner {
       if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
   }
 
-  // A phase whose packed products gain less than they take from everything beside them is off.
+  // Where no phase gains as much as packed weights take from everything beside them, nothing is packed. One
+  // that does has paid for the others.
   void turn_off_what_slows(Plan& plan, double share) const {
+    bool packs = false;
     for (std::int64_t phase = 0; phase < std::ssize(recipe_.phase); ++phase) {
       double gained = 0.0, dense = 0.0, weights = 0.0;
-      bool packs = false;
       for (const PlanEntry& entry : plan.layer) {
         if (entry.phase != phase || entry.dense.sum() == 0.0) continue;
         const auto layers = static_cast<double>(entry.layers);
         dense += layers * entry.dense.sum();
         weights += layers * static_cast<double>(entry.outputs * entry.inputs);
         if (entry.on) gained += layers * (entry.dense.sum() - entry.seconds());
-        packs |= entry.on && (entry.packs_forward() || entry.packs_dgrad());
+        packs |= packs_weights(entry);
       }
-      if (!packs || gained >= share * dense * all_weights() / weights) continue;
-      for (PlanEntry& entry : plan.layer)
-        if (entry.phase == phase) entry.on = false;
+      if (weights > 0.0 && gained >= share * dense * all_weights() / weights) return;
     }
+    if (!packs) return;
+    for (PlanEntry& entry : plan.layer)
+      if (entry.dense.sum() > 0.0) entry.on = false;
+  }
+
+  static bool packs_weights(const PlanEntry& entry) {
+    return entry.on && (entry.packs_forward() || entry.packs_dgrad());
   }
 
   // Layers out of scope as well: their products go at the rate of the measured ones, more or less.

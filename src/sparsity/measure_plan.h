@@ -22,7 +22,10 @@ struct PlanRequest {
 };
 
 // Takes a few seconds: products on a CPU are cut to at most 8 GFLOP and scaled back up. Everything that cannot
-// run packed here, or gains nothing, is off; so is everything on a backend without packed products.
+// run packed here, or gains nothing, is off; so is everything on a backend without packed products, and where
+// packed weights slow a device (KernelTable::slowed_by_packed) everything if no phase gains more than that. To
+// measure is to multiply packed weights: the process that does so is slowed itself, those that read its plan
+// are not.
 Plan measure_plan(const Context& context, const RecipeConfig& recipe,
                   const std::deque<LinearSeam>& layers, const PlanRequest& request);
 

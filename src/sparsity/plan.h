@@ -4,7 +4,8 @@
 //
 //   masked  nothing is packed, nothing is off: the judge
 //   packed  everything is packed that the backend can
-//   auto    whatever was measured to be quickest: a layer that gains nothing is off
+//   auto    whatever was measured to be quickest: a layer that gains nothing is off, and all of them where
+//           they gain less than packed weights take from everything else
 //
 // Packed changes no mask and no draw. Where a phase selects activations, four products of an FFN leave
 // out the zeros of these and not of the weight: forward of its output matrix, dgrad of its input

@@ -59,6 +59,9 @@ View u8(Shape shape) { return {&somewhere, DType::kU8, shape}; }
 TEST(MovedBytes, Activations) {
   // A gated one reads twice as wide as it writes.
   EXPECT_EQ(moved_bytes(ActivationForwardArgs{.x = bf16({3, 14}), .y = bf16({3, 7})}), 84 + 42);
+  EXPECT_EQ(moved_bytes(
+                ActivationForwardArgs{.x = bf16({3, 7}), .y = bf16({3, 7}), .slope = bf16({3, 7})}),
+            3 * 42);
   EXPECT_EQ(
       moved_bytes(ActivationBackwardArgs{.x = f32({3, 14}), .dy = f32({3, 7}), .dx = f32({3, 14})}),
       168 + 84 + 168);

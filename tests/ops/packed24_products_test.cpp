@@ -161,7 +161,7 @@ TEST_P(Packed24Products, TimesPackedKeepsSlopes) {
     }
 }
 
-// Timed, so that every way may win.
+// Timed, so that every way may win: they all add along K in one order.
 TEST_P(Packed24Products, TimesPackedKeepsSlopesOfALargerProduct) {
   Random random;
   Storage24 packed(GetParam(), shape24(1000, 800));

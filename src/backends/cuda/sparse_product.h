@@ -21,19 +21,20 @@
 
 namespace twill::cuda {
 
+// Files of choices have their numbers: new ones come last.
 enum class SparseEpilogue : std::uint8_t {
   kSum,             // [+ bias] [+ addend]
   kGelu,            // before = [+ bias], d = gelu_tanh(before as stored)
   kGeluGradient,    // d = the product · gelu_tanh'(before)
   kWeightGradient,  // [+ d]
-  kGeluSlope,       // as kGelu, but before = gelu_tanh'(what it has there)
-  kTimesSlope,      // d = the product, rounded or not, · before
   kRelu2,           // as kGelu, of max(z, 0)²
   kRelu2Gradient,
   // before = [+ bias], d = value · f(before as stored)
   kSwiglu,
   kGeglu,
   kGegluTanh,
+  kGeluSlope,   // as kGelu, but before = gelu_tanh'(what it has there)
+  kTimesSlope,  // d = the product, rounded or not, · before
 };
 inline constexpr int kSparseEpilogues = 11;
 

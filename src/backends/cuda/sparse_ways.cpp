@@ -3,7 +3,7 @@
 // to 4096: an epilogue under the next tile wins by 3 to 9 % where there is one; of CUTLASS's tiles 128 x
 // 256 by up to 16 % where a side is 1600 or 768, 256 x 192 elsewhere by up to 9 %, and along tokens by up
 // to 25 %; stream-K, which cuts the work evenly among multiprocessors, wins there by 3 to 16 %. Squared
-// ReLU and gated activations have one way only. mma.sp is there for every GPU from Ampere on.
+// ReLU, gated activations, GELU's gradient and slopes have one way only. mma.sp is there for every GPU from Ampere on.
 #include <array>
 #include <vector>
 
