@@ -100,7 +100,9 @@ void Linear::run(const Pass& pass, const GemmArgs& product, const PackedMatrix& 
     if (packed && seam_.unpacked)
       unpack_matrix(pass.context, {.packed = seam_.packed_forward, .dense = seam_.unpacked});
     require(!keeps_slope,
-            "[linear] {} keeps a slope, but its product is dense; see packs_forward()", seam_.name);
+            "[linear] {} keeps a slope, but its product is dense; ask packs_forward() or "
+            "packs_dgrad() first",
+            seam_.name);
     return gemm(pass.context, product);
   }
   TimesPackedArgs args = packed_product(product, packed);
