@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill bench step --against-dense: steps of a recipe in turns with dense steps, in one process, and if asked
-// for each of them alone as well. While a process that ran forward 2:4 products holds an H200, that keeps
-// lower clocks, some 4 % at its power limit: dense steps in turns pay for their neighbour, those of a run that
-// never sees one do not. So dense steps alone come first, before a plan is measured.
+// for each of them alone as well. The driver keeps an H200 at lower clocks, some 4 %, while a process lives that
+// has launched a 2:4 kernel: dense steps in turns pay for their neighbour, those of a run that never sees one do
+// not. So dense steps alone come first.
 #pragma once
 
 #include <cstdint>

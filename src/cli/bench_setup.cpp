@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include "cli/moving_line.h"
+#include "cli/plan_apart.h"
 #include "cli/text_format.h"
 #include "cli/words.h"
 #include "data/tokenizer.h"
@@ -14,6 +15,17 @@
 #include "train/make_plan.h"
 
 namespace twill::cli {
+namespace {
+
+Plan planned_by(PlanMaking making, const Context& context, const RunConfig& config) {
+  MovingLine line;
+  making.progress = [&](std::int64_t done, std::int64_t all) {
+    line.show("measuring the plan", done, all);
+  };
+  return make_plan(context, config, making);
+}
+
+}  // namespace
 
 RunConfig measured_config(const std::vector<std::string>& words, bool own_model) {
   Words given = split_words(words);
@@ -27,11 +39,11 @@ RunConfig measured_config(const std::vector<std::string>& words, bool own_model)
 }
 
 Plan planned(const Context& context, const RunConfig& config, bool fresh) {
-  MovingLine line;
-  const auto progress = [&](std::int64_t done, std::int64_t all) {
-    line.show("measuring the plan", done, all);
-  };
-  return make_plan(context, config, progress, fresh);
+  return planned_by({.fresh = fresh, .measure_apart = measure_plan_apart}, context, config);
+}
+
+Plan planned_here(const Context& context, const RunConfig& config, bool fresh) {
+  return planned_by({.fresh = fresh, .is_alone = true}, context, config);
 }
 
 std::string describe_run(const RunConfig& config, const Context& context) {

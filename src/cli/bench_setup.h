@@ -17,9 +17,11 @@ namespace twill::cli {
 // for.
 RunConfig measured_config(const std::vector<std::string>& words, bool own_model);
 
-// The plan of the run, with a moving line while it is measured. `fresh`: whatever was measured
-// before.
+// The plan of the run, with a moving line while it is measured, in a process of its own where that makes a
+// difference (PlanMaking). `fresh`: whatever was measured before.
 Plan planned(const Context& context, const RunConfig& config, bool fresh = false);
+// The same in this process, which has done nothing else before.
+Plan planned_here(const Context& context, const RunConfig& config, bool fresh);
 
 // "small: 25.3 M parameters, 8 x 256 tokens, 2 threads, cpu"
 std::string describe_run(const RunConfig& config, const Context& context);

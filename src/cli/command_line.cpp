@@ -91,12 +91,12 @@ void describe_training(CommandLine& line) {
 }
 
 void describe_measuring(CommandLine& line) {
-  CLI::App* plan = add_command(line.app, "plan",
-                               "what sparse layers cost and gain here: [CONFIG.toml] "
-                               "[key=value ...]");
+  CLI::App* plan = add_command(
+      line.app, "plan", "what sparse layers cost and gain here: [CONFIG.toml] [key=value ...]");
   add_words(*plan, line.plan.words);
   plan->add_option("--json", line.plan.json, "also write the plan to this file");
   plan->add_flag("--fresh", line.plan.fresh, "measure again what an earlier run has measured");
+  plan->add_flag("--quiet", line.plan.quiet, "measure and keep the plan, print nothing");
 
   CLI::App* bench = add_command(line.app, "bench",
                                 "where the time goes: step, block, ffn [CONFIG.toml] [key=value "

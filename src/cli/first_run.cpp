@@ -36,13 +36,16 @@ double expected_gain(const Plan& plan) {
 std::vector<std::string> first_run_overrides() {
   const RunConfig config = measured_config({kRecipe}, /*own_model=*/true);
   const Context context = open_context(config);
-  const double gain = expected_gain(planned(context, config));
+  const Plan plan = planned(context, config);
+  const double gain = expected_gain(plan);
   if (!packs_matrices(context, storage_type(config, context))) {
     fmt::print("there are no sparse products for {} yet: training dense\n", context.kernels().name);
     return {};
   }
   if (gain < kLeastGain) {
-    fmt::print("no sparse recipe gains on this machine at this size: training dense\n");
+    const std::string why = slowing_text(plan);
+    fmt::print("no sparse recipe gains on this machine at this size{}: training dense\n",
+               why.empty() ? "" : " (" + why + ")");
     return {};
   }
   fmt::print(
@@ -75,6 +78,11 @@ void show_gain(const std::vector<std::string>& overrides) {
       "dense last part included, {:.2f} x\n",
       result.gain.pairs, result.block_steps, 1e3 * result.recipe_seconds,
       1e3 * result.dense_seconds, result.gain.median, result.gain.low, result.gain.high, whole);
+  if (plan.slowed_by_packed > 0.0)
+    fmt::print(
+        "both at the lower clocks that packed products cost this device: dense steps of a run of "
+        "its own would be {:.1f} % quicker\n",
+        100.0 * plan.slowed_by_packed);
 }
 
 }  // namespace twill::cli

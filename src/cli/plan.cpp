@@ -63,6 +63,10 @@ int run_plan(const PlanCommand& command) {
   const Context context = open_context(config);
   const std::string execution = config.recipe.execution;
   if (config.plan.empty()) config.recipe.execution = "auto";
+  if (command.quiet) {
+    static_cast<void>(planned_here(context, config, command.fresh));
+    return kDone;
+  }
   PlanReport report = plan_report(config, planned(context, config, command.fresh));
   const bool measured = std::ranges::any_of(report.plan.layer, is_measured);
   if (measured) report.dense_step_seconds = dense_step_seconds(context, config);

@@ -58,10 +58,12 @@ const PhasePlan* find_phase(const std::vector<PhasePlan>& phases, std::int64_t i
   return found == phases.end() ? nullptr : &*found;
 }
 
+// A phase without an entry is dense, in a process that may have lost clocks to the others.
 double gain_of_steps(const PlanReport& report, const PhasePlan* phase) {
-  return phase == nullptr || report.dense_step_seconds <= 0.0
-             ? 1.0
-             : step_gain(*phase, report.dense_step_seconds);
+  const double slowed = report.plan.is_packed() ? report.plan.slowed_by_packed : 0.0;
+  if (phase == nullptr) return 1.0 / (1.0 + slowed);
+  return report.dense_step_seconds <= 0.0 ? 1.0
+                                          : step_gain(*phase, report.dense_step_seconds, slowed);
 }
 
 // A phase whose density moves is counted as dense: its costs are known where it is sparsest.
@@ -155,6 +157,7 @@ std::string plan_table(const PlanReport& report) {
       if (entry.phase == phase->phase) text += entry_row(entry, report.plan.tokens);
     text += phase_verdict(report, *phase);
   }
+  if (report.plan.slows_too_much) text += "\noff because " + slowing_text(report.plan) + "\n";
   if (report.dense_step_seconds <= 0.0) return text;
   const bool moves = std::ranges::find(report.is_moving, true) != report.is_moving.end();
   text += fmt::format("\ndense step    {:>8.1f} ms   measured\n",
@@ -176,6 +179,8 @@ JsonValue json_of(const PlanReport& report) {
                     {"device", report.plan.device},
                     {"tokens", report.plan.tokens},
                     {"micro_batches", report.accumulation},
+                    {"slowed_by_packed", report.plan.slowed_by_packed},
+                    {"slows_too_much", report.plan.slows_too_much},
                     {"dense_step_ms", json_if(knows_step, 1e3 * step)},
                     {"expected_run_gain", json_if(knows_step, gain_of_run(report, phases))},
                     {"phases", by_phase},
@@ -201,6 +206,7 @@ std::string plan_lines(const Plan& plan) {
                           packed_products(entry));
     }
   }
+  if (plan.slows_too_much) text += fmt::format("{:<11}{}\n", "", slowing_text(plan));
   return text;
 }
 

@@ -37,10 +37,7 @@ double product_seconds_if_on(const PlanEntry& entry) {
 
 LayerState state_of(const PlanEntry& entry) {
   if (!entry.on) return LayerState::kOff;
-  const bool packs = std::ranges::any_of(products_of(entry), [](const PlannedProduct& product) {
-    return product.selected || product.below > 0.0;
-  });
-  return packs ? LayerState::kPacked : LayerState::kMasked;
+  return entry.is_packed() ? LayerState::kPacked : LayerState::kMasked;
 }
 
 bool is_measured(const PlanEntry& entry) { return entry.dense.sum() > 0.0; }
@@ -104,8 +101,16 @@ std::string layers_text(const PhasePlan& phase) {
   return text;
 }
 
-double step_gain(const PhasePlan& phase, double dense_seconds) {
-  const double left = dense_seconds - phase.saved_seconds();
+std::string slowing_text(const Plan& plan) {
+  if (!plan.slows_too_much) return {};
+  return fmt::format(
+      "packed products would save less than the {:.0f} % of everything that they cost this device "
+      "in clocks",
+      100.0 * plan.slowed_by_packed);
+}
+
+double step_gain(const PhasePlan& phase, double dense_seconds, double slowed) {
+  const double left = (1.0 + slowed) * dense_seconds - phase.saved_seconds();
   return phase.measured && left > 0.0 ? dense_seconds / left : 1.0;
 }
 

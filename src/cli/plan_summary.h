@@ -52,8 +52,11 @@ std::vector<PhasePlan> phase_plans(const Plan& plan);
 std::string layers_text(const PhasePlan& phase);
 
 // A dense step takes `dense_seconds` per micro-batch: what it takes with the phase's products is less
-// by what they save. 1 where nothing is known.
-double step_gain(const PhasePlan& phase, double dense_seconds);
+// by what they save, and more by the share `slowed` that packed products take from everything. 1 where nothing
+// is known.
+double step_gain(const PhasePlan& phase, double dense_seconds, double slowed = 0.0);
+// "… train dense: packed products would save less than the 4 % …"; empty where that is not why they are off.
+std::string slowing_text(const Plan& plan);
 
 // Over a whole run: the share of the steps of each phase, and the gain of its steps.
 struct PhaseShare {

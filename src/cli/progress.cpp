@@ -21,8 +21,7 @@ void ProgressView::on_planning(std::int64_t done, std::int64_t all) {
 }
 
 void ProgressView::on_plan(const Plan& plan) {
-  packs_ = std::ranges::any_of(
-      plan.layer, [](const PlanEntry& entry) { return state_of(entry) == LayerState::kPacked; });
+  packs_ = plan.is_packed();
   print(plan_lines(plan) + "\n");
 }
 
@@ -156,6 +155,13 @@ void ProgressView::on_checkpoint(const std::string& path) {
 void ProgressView::on_sample_begin() { print_line("\na sample of what it writes now:\n"); }
 
 void ProgressView::on_sample(std::string_view text) { print(std::string(text)); }
+
+void ProgressView::on_restart(double saved_seconds) {
+  print_line(
+      fmt::format("going on in a new process: packed products leave this one at lower clocks, "
+                  "which would cost {} more",
+                  format_duration(saved_seconds)));
+}
 
 void ProgressView::on_end(bool interrupted) {
   const double seconds =

@@ -32,7 +32,10 @@ class ProgressView : public TrainingListener {
   void on_checkpoint(const std::string& path) override;
   void on_sample_begin() override;
   void on_sample(std::string_view text) override;
+  void on_restart(double saved_seconds) override;
   void on_end(bool interrupted) override;
+
+  const std::string& folder() const { return folder_; }
 
  private:
   // What there is to say of a step, the most important first.

@@ -2,6 +2,8 @@
 #include "cli/commands.h"
 #include "cli/first_run.h"
 #include "cli/interrupt.h"
+#include "cli/own_program.h"
+#include "cli/plan_apart.h"
 #include "cli/progress.h"
 #include "cli/terminal.h"
 #include "cli/words.h"
@@ -10,11 +12,17 @@
 namespace twill::cli {
 namespace {
 
+struct Trained {
+  Outcome outcome;
+  std::string folder;
+};
+
 // Ctrl-C saves for as long as there is something to save.
-Outcome train_and_show(const TrainRequest& request) {
+Trained train_and_show(const TrainRequest& request) {
   const Interrupt interrupt;
   ProgressView view(on_moving_terminal());
-  return run_training(request, view, interrupt.requested());
+  const Outcome outcome = run_training(request, view, interrupt.requested());
+  return {outcome, view.folder()};
 }
 
 }  // namespace
@@ -24,9 +32,14 @@ int run_train(const TrainCommand& command) {
   // Without a word: a recipe that gains here, and what it gained.
   const bool is_first = command.words.empty() && command.resume.empty();
   if (is_first) words.overrides = first_run_overrides();
-  const TrainRequest request{
-      .config_file = words.config_file, .overrides = words.overrides, .resume = command.resume};
-  if (train_and_show(request) != Outcome::kDone) return kInterrupted;
+  const Trained trained = train_and_show({.config_file = words.config_file,
+                                          .overrides = words.overrides,
+                                          .resume = command.resume,
+                                          .measure_apart = measure_plan_apart,
+                                          .may_restart = true});
+  if (trained.outcome == Outcome::kRestart)
+    become_this_program({"train", "--resume", trained.folder});
+  if (trained.outcome == Outcome::kInterrupted) return kInterrupted;
   if (!words.overrides.empty() && is_first) show_gain(words.overrides);
   return kDone;
 }

@@ -226,8 +226,8 @@ struct KernelTable {
   Kernel<UnpackMatrixArgs> unpack_matrix = nullptr;
   Kernel<TimesPackedArgs> times_packed = nullptr;
   Kernel<PackedTimesArgs> packed_times = nullptr;
-  // The share of its time by which everything on the device is slower once a packed weight was multiplied
-  // there; nullptr: nothing is.
+  // The share of its time by which everything on the device is slower while a process lives that has launched
+  // a packed product there; nullptr: nothing is.
   double (*slowed_by_packed)(const Device&) = nullptr;
   // Matrices, each with its transposed from one reading, for the calls that packs_both takes.
   bool (*packs_both)(const PackBothArgs&) = nullptr;

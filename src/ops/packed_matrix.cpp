@@ -28,6 +28,11 @@ bool packs_any_mask(const Context& context) {
   return packs_matrices(context) && context.kernels().packs_any_mask;
 }
 
+double slowed_by_packed(const Context& context) {
+  const auto slowed = context.kernels().slowed_by_packed;
+  return slowed == nullptr ? 0.0 : slowed(context.device());
+}
+
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape) {
   require(context.kernels().packed_bytes != nullptr,
           "[packed_bytes] the {} backend has no packed products", context.kernels().name);

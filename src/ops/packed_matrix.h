@@ -74,6 +74,8 @@ struct UnpackMatrixArgs {
 bool packs_matrices(const Context& context, DType type = DType::kF32);
 // Whether it has them for every mask (kAny), which products with activations need.
 bool packs_any_mask(const Context& context);
+// KernelTable::slowed_by_packed, 0 where there is none.
+double slowed_by_packed(const Context& context);
 // Bytes that a packed matrix of this shape takes; 0: the backend does not pack it.
 std::int64_t packed_bytes(const Context& context, const PackedShape& shape);
 

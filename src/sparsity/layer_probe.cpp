@@ -25,7 +25,7 @@ namespace {
 
 constexpr CallLimits kCalls{};
 // On a GPU, whose clocks fall by a fifth once it is at its power limit, as it is in training.
-constexpr double kStretch = 0.05, kHeat = 0.3;
+constexpr double kStretch = 0.05, kHeat = 0.3, kSettle = 1.5, kSettled = 2.0;
 
 double probed_seconds(const Context& context, const std::function<void()>& body) {
   return shares_memory(context) ? best_seconds(context, kCalls, body)
@@ -79,6 +79,12 @@ void LayerProbe::heat() {
   if (shares_memory(context_)) return;
   const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
   steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
+}
+
+double LayerProbe::settled_seconds() {
+  const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
+  steady_seconds(context_, kSettle, [&] { gemm(context_, product); });
+  return steady_seconds(context_, kSettled, [&] { gemm(context_, product); });
 }
 
 ProductSeconds LayerProbe::dense() {

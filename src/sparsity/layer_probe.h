@@ -22,6 +22,9 @@ class LayerProbe {
 
   // The three products with dense operands and nothing else.
   ProductSeconds dense();
+  // Forward of them, for as long as a GPU at its power limit needs to settle, and two seconds more: 671, 670
+  // TFLOP/s where windows of half a second differ by 2 %.
+  double settled_seconds();
 
   // The products as a step computes them (layer_work.h): with dense operands, and as a pattern packs them
   // by the part's own rules, wgrad by a sample; infinite what the recipe or the backend does not pack.

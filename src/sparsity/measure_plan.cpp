@@ -2,9 +2,11 @@
 #include "sparsity/measure_plan.h"
 
 #include <algorithm>
+#include <chrono>
 #include <cmath>
 #include <map>
 #include <optional>
+#include <thread>
 
 #include "nn/builder.h"
 #include "ops/packed_matrix.h"
@@ -63,6 +65,9 @@ class Planner {
     plan.tokens = request_.tokens;
     plan.layer = planned_shapes(recipe_, layers_);
     for (PlanEntry& entry : plan.layer) entry.on = phase_of(entry).activations.is_dense();
+    const double expected = slowed_by_packed(context_);
+    const bool measures = expected > 0.0 && request_.is_alone && !plan.layer.empty();
+    const double settled = measures ? probe(plan.layer.front()).settled_seconds() : 0.0;
     std::int64_t done = 0;
     for (PlanEntry& entry : plan.layer) {
       if (request_.progress)
@@ -74,8 +79,9 @@ class Planner {
       }
     }
     join_topologies(plan);
-    if (context_.kernels().slowed_by_packed != nullptr)
-      turn_off_what_slows(plan, context_.kernels().slowed_by_packed(context_.device()));
+    plan.slowed_by_packed =
+        measures && plan.is_packed() ? slowed_since(settled, plan.layer.front()) : expected;
+    if (plan.slowed_by_packed > 0.0 && plan.is_packed()) turn_off_what_slows(plan);
     return plan;
   }
 
@@ -287,10 +293,18 @@ class Planner {
       if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
   }
 
-  // Where no phase gains as much as packed weights take from everything beside them, nothing is packed. One
+  // By what a dense product takes longer than it did before anything was packed. The driver lowers clocks when
+  // work comes to a GPU that had none.
+  double slowed_since(double settled, const PlanEntry& entry) {
+    constexpr auto kRest = std::chrono::milliseconds(300);
+    LayerProbe again = probe(entry);
+    std::this_thread::sleep_for(kRest);
+    return std::max(0.0, again.settled_seconds() / settled - 1.0);
+  }
+
+  // Where no phase gains as much as packed products take from everything beside them, nothing is packed. One
   // that does has paid for the others.
-  void turn_off_what_slows(Plan& plan, double share) const {
-    bool packs = false;
+  void turn_off_what_slows(Plan& plan) const {
     for (std::int64_t phase = 0; phase < std::ssize(recipe_.phase); ++phase) {
       double gained = 0.0, dense = 0.0, weights = 0.0;
       for (const PlanEntry& entry : plan.layer) {
@@ -299,17 +313,13 @@ class Planner {
         dense += layers * entry.dense.sum();
         weights += layers * static_cast<double>(entry.outputs * entry.inputs);
         if (entry.on) gained += layers * (entry.dense.sum() - entry.seconds());
-        packs |= packs_weights(entry);
       }
-      if (weights > 0.0 && gained >= share * dense * all_weights() / weights) return;
+      if (weights > 0.0 && gained >= plan.slowed_by_packed * dense * all_weights() / weights)
+        return;
     }
-    if (!packs) return;
+    plan.slows_too_much = true;
     for (PlanEntry& entry : plan.layer)
       if (entry.dense.sum() > 0.0) entry.on = false;
-  }
-
-  static bool packs_weights(const PlanEntry& entry) {
-    return entry.on && (entry.packs_forward() || entry.packs_dgrad());
   }
 
   // Layers out of scope as well: their products go at the rate of the measured ones, more or less.

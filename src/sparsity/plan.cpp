@@ -67,6 +67,9 @@ void Plan::fields(FieldVisitor& visit) {
   visit("execution", execution, kExecutions, "what the recipe asked for");
   visit("device", device, {}, "what was measured on");
   visit("tokens", tokens, kCount, "of a micro-batch");
+  visit("slowed_by_packed", slowed_by_packed, kShare,
+        "share of its time by which packed products slow everything on the device");
+  visit("slows_too_much", slows_too_much, "all is off: packed products would save less than that");
   visit.list("layer", layer, "how a shape of weights runs in a phase");
 }
 
@@ -85,6 +88,19 @@ bool Plan::is_on(std::int64_t phase, const LinearSeam& seam) const {
   const Shape& shape = seam.weight->shape;
   const PlanEntry* entry = find(phase, shape[0], shape[1]);
   return entry == nullptr || entry->on;
+}
+
+bool Plan::is_packed(std::int64_t phase) const {
+  return std::ranges::any_of(
+      layer, [&](const PlanEntry& entry) { return entry.phase == phase && entry.is_packed(); });
+}
+
+bool Plan::is_packed() const { return std::ranges::any_of(layer, &PlanEntry::is_packed); }
+
+bool Plan::ends_packed(std::int64_t last, std::int64_t next, std::int64_t num_phases) const {
+  for (std::int64_t phase = next; phase < num_phases; ++phase)
+    if (is_packed(phase)) return false;
+  return is_packed(last);
 }
 
 bool Plan::selects(std::int64_t phase) const {

@@ -63,6 +63,10 @@ struct PlanEntry {
   bool packs_forward() const { return forward_selected || density < forward_below; }
   bool packs_dgrad() const { return dgrad_selected || density < dgrad_below; }
   bool packs_wgrad() const { return wgrad_selected || density < wgrad_below; }
+  // Whether a product leaves zeros out, at some density at least.
+  bool is_packed() const {
+    return on && (packs_activations() || forward_below + dgrad_below + wgrad_below > 0.0);
+  }
   bool is_of(const LinearSeam& seam) const;  // has the shape
   // Per micro-batch, of the quickest way to run each product.
   double seconds() const;
@@ -73,12 +77,20 @@ struct Plan {
   std::string execution = "masked";
   std::string device;       // what it was measured on
   std::int64_t tokens = 0;  // of a micro-batch
+  // KernelTable::slowed_by_packed of the device, and whether everything is off because of it.
+  double slowed_by_packed = 0.0;
+  bool slows_too_much = false;
   std::vector<PlanEntry> layer;
   void fields(FieldVisitor& visit);
 
   // How a layer runs; nullptr where the plan says nothing: masked.
   const PlanEntry* find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const;
   bool is_on(std::int64_t phase, const LinearSeam& seam) const;
+  // Whether a step of the phase, or of any, has products that leave zeros out.
+  bool is_packed(std::int64_t phase) const;
+  bool is_packed() const;
+  // Whether phase `last` has such products and none of the `num_phases` has from `next` on.
+  bool ends_packed(std::int64_t last, std::int64_t next, std::int64_t num_phases) const;
   // Whether FFNs select activations in a phase of a recipe that says so.
   bool selects(std::int64_t phase) const;
 };

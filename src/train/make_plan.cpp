@@ -84,6 +84,18 @@ std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntr
   return std::nullopt;
 }
 
+// Nothing where it makes no difference, or none was kept at `path`.
+std::optional<Plan> measured_apart(const Context& context, const RunConfig& config,
+                                   const fs::path& path, const std::vector<PlanEntry>& shapes,
+                                   const PlanMaking& making) {
+  if (!making.measure_apart || path.empty() || slowed_by_packed(context) == 0.0)
+    return std::nullopt;
+  std::error_code nothing_there;
+  fs::remove(path, nothing_there);
+  making.measure_apart(config);
+  return read_cached(path, shapes);
+}
+
 void keep_plan(const fs::path& path, const Plan& plan) {
   if (path.empty()) return;
   try {
@@ -140,8 +152,7 @@ void require_plan_fits(const Context& context, const Plan& plan, const RunConfig
 }
 
 Plan make_plan(const Context& context, const RunConfig& config,
-               const std::deque<LinearSeam>& layers,
-               const std::function<void(std::int64_t, std::int64_t)>& progress, bool fresh) {
+               const std::deque<LinearSeam>& layers, const PlanMaking& making) {
   if (!config.plan.empty()) {
     Plan plan = read_plan(config.plan);
     require_plan_fits(context, plan, config, layers, config.plan);
@@ -158,26 +169,26 @@ Plan make_plan(const Context& context, const RunConfig& config,
   }
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   const fs::path path = cached_plan(key_of(context, config, shapes));
-  const std::optional<Plan> kept = fresh ? std::nullopt : read_cached(path, shapes);
-  if (kept) return *kept;
+  if (const auto kept = making.fresh ? std::nullopt : read_cached(path, shapes)) return *kept;
+  if (const auto plan = measured_apart(context, config, path, shapes, making)) return *plan;
   Plan plan = measure_plan(context, config.recipe, layers,
                            {.tokens = config.micro_batch_tokens(),
                             .accumulation = config.accumulation(),
                             .steps = config.train.steps,
                             .type = storage_type(config, context),
-                            .progress = progress});
+                            .is_alone = making.is_alone,
+                            .progress = making.progress});
   keep_plan(path, plan);
   return plan;
 }
 
-Plan make_plan(const Context& context, const RunConfig& config,
-               const std::function<void(std::int64_t, std::int64_t)>& progress, bool fresh) {
+Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making) {
   Builder builder(context, {.dtype = storage_type(config, context),
                             .training = true,
                             .max_batch = config.train.micro_batch,
                             .max_time = config.sequence()});
   const Decoder model(builder, config.model);
-  return make_plan(context, config, builder.linear_seams(), progress, fresh);
+  return make_plan(context, config, builder.linear_seams(), making);
 }
 
 }  // namespace twill

@@ -4,6 +4,7 @@
 #pragma once
 
 #include <deque>
+#include <functional>
 #include <string>
 
 #include "nn/seam.h"
@@ -13,17 +14,22 @@
 
 namespace twill {
 
-// `layers` are those of the model, before any memory is taken. `progress`: see PlanRequest.
+struct PlanMaking {
+  std::function<void(std::int64_t done, std::int64_t all)> progress = {};  // see PlanRequest
+  bool fresh = false;     // measured again, whatever an earlier run has kept
+  bool is_alone = false;  // see PlanRequest
+  // Has another process measure the plan of a config and keep it, on devices where packed products slow the
+  // process that runs them (KernelTable::slowed_by_packed): who reads its plan and packs nothing is not slowed.
+  // Where it keeps none, the plan is measured here. Empty: always here.
+  std::function<void(const RunConfig&)> measure_apart = {};
+};
+
+// `layers` are those of the model, before any memory is taken.
 Plan make_plan(const Context& context, const RunConfig& config,
-               const std::deque<LinearSeam>& layers,
-               const std::function<void(std::int64_t, std::int64_t)>& progress = {},
-               bool fresh = false);
+               const std::deque<LinearSeam>& layers, const PlanMaking& making = {});
 
 // The same for a config alone: builds the model's layers, without their memory.
-// `fresh`: measured again, whatever an earlier run has kept.
-Plan make_plan(const Context& context, const RunConfig& config,
-               const std::function<void(std::int64_t, std::int64_t)>& progress = {},
-               bool fresh = false);
+Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making = {});
 
 // plan.toml
 Plan read_plan(const std::string& path);

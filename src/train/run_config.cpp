@@ -31,6 +31,11 @@ void RunSection::fields(FieldVisitor& visit) {
   visit("name", name, {}, "name of the run's folder; empty takes the next free one (gpt-001)",
         OnResume::kFree);
   visit("dir", dir, {}, "folder that holds the runs", OnResume::kFree);
+  visit(
+      "restart_saves", restart_saves, Range<double>{0.0, 1e12},
+      "dense steps behind the last packed ones go on in a new process, at full clocks, where that "
+      "saves so many seconds",
+      OnResume::kFree);
 }
 
 void TrainConfig::fields(FieldVisitor& visit) {

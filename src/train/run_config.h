@@ -16,6 +16,7 @@ namespace twill {
 struct RunSection {
   std::string name;
   std::string dir = "runs";
+  double restart_saves = 60.0;
   void fields(FieldVisitor& visit);
 };
 

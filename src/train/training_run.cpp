@@ -12,6 +12,7 @@
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
 #include "io/toml_config.h"
+#include "ops/packed_matrix.h"
 #include "ops/transfer.h"
 #include "train/any_model.h"
 #include "train/checkpoint.h"
@@ -20,6 +21,7 @@
 #include "train/make_plan.h"
 #include "train/memory_table.h"
 #include "train/memory_use.h"
+#include "train/resumed_config.h"
 #include "train/roof.h"
 #include "train/run_folder.h"
 #include "train/sampler.h"
@@ -33,64 +35,11 @@ bool due(std::int64_t step, std::int64_t every, std::int64_t last) {
   return step == last || (every > 0 && step % every == 0);
 }
 
-// A resumed run must be the run it was. Fields that decide what is learnt may not change.
-void require_same_run(RunConfig saved, RunConfig wanted, const std::string& run) {
-  if (saved.train.steps != wanted.train.steps)
-    log_warning(
-        fmt::format("train.steps changes from {} to {}: the learning rate follows the new "
-                    "length from here on, unlike a run that was started so",
-                    saved.train.steps, wanted.train.steps));
-  for (const FieldDifference& difference : differences(saved, wanted))
-    require(difference.on_resume == OnResume::kFree,
-            "cannot resume {} with {} = {}: it was started with {}; leave the key out, or start a "
-            "new run",
-            run, difference.key, difference.wanted, difference.saved);
-}
-
-// The saved config names a tokenizer; another name is fine when it means the same one.
-void require_same_tokenizer(const RunConfig& saved, RunConfig& wanted, const Tokenizer& tokenizer,
-                            const std::string& run) {
-  if (wanted.data.tokenizer == "auto") wanted.data.tokenizer = saved.data.tokenizer;
-  if (wanted.data.tokenizer == saved.data.tokenizer) return;
-  require(open_tokenizer(wanted.data.tokenizer)->hash() == tokenizer.hash(),
-          "cannot resume {} with data.tokenizer = \"{}\": it was started with another tokenizer; "
-          "leave the key out, or start a new run",
-          run, wanted.data.tokenizer);
-}
-
-RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
-                         const Tokenizer& tokenizer) {
-  const std::int64_t tokenizer_vocab = tokenizer.vocab_size();
-  const RunConfig saved = resolved(folder.read_config(), tokenizer_vocab);
-  RunConfig wanted = request.config_file.empty()
-                         ? folder.read_config(request.overrides)
-                         : read_run_config(request.config_file, request.overrides);
-  if (wanted.data.hash.empty()) wanted.data.hash = saved.data.hash;
-  require_same_tokenizer(saved, wanted, tokenizer, folder.path());
-  if (wanted.device == "auto") wanted.device = saved.device;
-  if (wanted.train.precision == "auto") wanted.train.precision = saved.train.precision;
-  wanted = resolved(wanted, tokenizer_vocab);
-  require_same_run(saved, wanted, folder.path());
-  wanted.run = saved.run;
-  return wanted;
-}
-
-// An imported model has weights only.
-void require_own_state(const RunFolder& folder) {
-  const std::string checkpoint = folder.checkpoint();
-  const std::string origin = checkpoint.empty() ? std::string() : imported_from(checkpoint);
-  require(
-      origin.empty(),
-      "run {} was imported from {} and has no optimizer state to resume; train its weights in a "
-      "new run with train.start_from={}",
-      folder.path(), origin, shell_quoted(folder.path()));
-}
-
 // One run in one process: the objects in the order they depend on each other.
 class Run {
  public:
   Run(const TrainRequest& request, TrainingListener& listener, const std::atomic<bool>& stop)
-      : listener_(listener), stop_(stop) {
+      : request_(request), listener_(listener), stop_(stop) {
     if (!request.resume.empty())
       folder_.emplace(
           RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
@@ -116,8 +65,10 @@ class Run {
 
   Outcome execute() {
     prepare();
-    while (trainer_->progress().step < config().train.steps)
+    while (trainer_->progress().step < config().train.steps) {
+      if (seconds_of_restart() > config().run.restart_saves) return restarted();
       if (!one_step()) return interrupted();
+    }
     if (config().log.sample_tokens > 0) show_sample();
     if (!config().recipe.is_dense()) listener_.on_flops(trainer_->sparsity().flops());
     listener_.on_end(/*interrupted=*/false);
@@ -138,9 +89,11 @@ class Run {
           config.plan);
     }
     if (folder_ && config.recipe.execution == "masked") config.plan.clear();
-    return make_plan(*context_, config, [this](std::int64_t done, std::int64_t all) {
+    const auto progress = [this](std::int64_t done, std::int64_t all) {
       listener_.on_planning(done, all);
-    });
+    };
+    return make_plan(*context_, config,
+                     {.progress = progress, .measure_apart = request_.measure_apart});
   }
 
   void prepare() {
@@ -250,6 +203,7 @@ class Run {
     const std::optional<StepResult> result = observed_step();
     context_->observer = nullptr;
     if (!result) return false;
+    step_seconds_ = result->seconds;
     tell_phase(before.step);
     if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
     record(*result);
@@ -337,6 +291,24 @@ class Run {
     return Outcome::kInterrupted;
   }
 
+  // What the steps to come would lose to packed products of this process alone, where they have none of their
+  // own; 0 elsewhere.
+  double seconds_of_restart() const {
+    const std::int64_t step = trainer_->progress().step;
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    const bool ends_packed = sparsity.plan().ends_packed(told_phase_, sparsity.phase_at(step),
+                                                         sparsity.num_phases());
+    if (!request_.may_restart || !ends_packed) return 0.0;
+    const auto steps = static_cast<double>(config().train.steps - step);
+    return slowed_by_packed(*context_) * steps * step_seconds_;
+  }
+
+  Outcome restarted() {
+    if (saved_step_ != trainer_->progress().step) save();
+    listener_.on_restart(seconds_of_restart());
+    return Outcome::kRestart;
+  }
+
   // The update was not applied, so the state in front of this step is intact: save that.
   [[noreturn]] void stop_at(const Progress& before, const StepResult& result) {
     trainer_->take_back(before);
@@ -360,6 +332,7 @@ class Run {
            });
   }
 
+  TrainRequest request_;
   TrainingListener& listener_;
   const std::atomic<bool>& stop_;
   std::optional<RunFolder> folder_;
@@ -371,7 +344,8 @@ class Run {
   std::optional<JsonLinesFile> metrics_;
   std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
-  std::int64_t told_phase_ = -1;
+  std::int64_t told_phase_ = -1;  // of the last step in this process
+  double step_seconds_ = 0.0;     // of it
 };
 
 }  // namespace

@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -20,6 +21,9 @@ struct TrainRequest {
   std::string config_file;             // may be empty
   std::vector<std::string> overrides;  // key=value
   std::string resume;                  // a run or one of its checkpoints; empty starts a new run
+  std::function<void(const RunConfig&)> measure_apart = {};  // see PlanMaking
+  // Whether kRestart may be the outcome.
+  bool may_restart = false;
 };
 
 // One source of a mix: how much of the run it serves, and how often it is seen in all.
@@ -63,10 +67,14 @@ class TrainingListener {
   virtual void on_checkpoint(const std::string& /*path*/) {}
   virtual void on_sample_begin() {}
   virtual void on_sample(std::string_view /*text*/) {}
+  // Before kRestart: what staying in this process would cost.
+  virtual void on_restart(double /*saved_seconds*/) {}
   virtual void on_end(bool /*interrupted*/) {}
 };
 
-enum class Outcome { kDone, kInterrupted };
+// kRestart: the run is saved and should be resumed by another process, because packed products, which the steps
+// to come do not have, keep the device at lower clocks for as long as this one lives.
+enum class Outcome { kDone, kInterrupted, kRestart };
 
 // Trains until the config's last step, or until `stop` is set: then it saves and returns. Throws
 // twill::Error when the user can do something about it; what was saved stays usable.

@@ -104,6 +104,33 @@ TEST(PlanSummary, AStepGainsWhatItsProductsSave) {
   EXPECT_DOUBLE_EQ(phase.saved_seconds(), 0.016);
   EXPECT_DOUBLE_EQ(step_gain(phase, 0.080), 80.0 / 64.0);
   EXPECT_DOUBLE_EQ(step_gain(PhasePlan{}, 0.080), 1.0);
+  EXPECT_DOUBLE_EQ(step_gain(phase, 0.080, 0.05), 80.0 / 68.0) << "84 ms of which 16 are saved";
+}
+
+TEST(PlanLines, SayThatClocksTurnedEverythingOff) {
+  Plan plan;
+  plan.execution = "auto";
+  plan.slowed_by_packed = 0.04;
+  plan.layer = {off_entry()};
+  EXPECT_EQ(plan_lines(plan).find("clocks"), std::string::npos) << "it gains nothing anyway";
+  plan.slows_too_much = true;
+  EXPECT_NE(plan_lines(plan).find("save less than the 4 % of everything"), std::string::npos)
+      << plan_lines(plan);
+}
+
+// Sparse, dense, sparse again: only behind the last packed phase is there nothing to wait for.
+TEST(PlanSummary, KnowsTheLastPackedPhase) {
+  Plan plan;
+  plan.layer = {pattern_entry(), off_entry()};
+  PlanEntry later = pattern_entry();
+  later.phase = 2;
+  EXPECT_TRUE(plan.ends_packed(0, 1, 2));
+  EXPECT_FALSE(plan.ends_packed(1, 1, 2)) << "nothing was packed";
+  EXPECT_FALSE(plan.ends_packed(-1, 1, 2)) << "nothing has run";
+  EXPECT_FALSE(plan.ends_packed(0, 0, 2)) << "the next step is packed, too";
+  plan.layer.push_back(later);
+  EXPECT_FALSE(plan.ends_packed(0, 1, 4));
+  EXPECT_TRUE(plan.ends_packed(2, 3, 4));
 }
 
 TEST(PlanSummary, ARunGainsByItsPhases) {

@@ -69,6 +69,16 @@ TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
   EXPECT_GT(report.at("expected_run_gain"), 0.0);
 }
 
+// What a run that wants its plan measured by another process reads.
+TEST_F(SparseBench, AQuietPlanIsKept) {
+  const ProcessResult plan = on_tiny_model({"plan", "recipe=fst", "--quiet"});
+  ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  EXPECT_EQ(plan.out, "");
+  const std::filesystem::path plans = dir_ / ".cache/plans";
+  ASSERT_TRUE(std::filesystem::exists(plans));
+  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(plans), {}), 1);
+}
+
 TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {
   const ProcessResult masked =
       on_tiny_model({"plan", "recipe=static", "recipe.execution=masked", "--fresh"});

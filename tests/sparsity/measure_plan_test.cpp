@@ -55,14 +55,14 @@ KernelTable timed_device() {
 }
 
 Plan plan_on(const KernelTable& table, const std::string& recipe, const Settings& more,
-             const Costs& these) {
+             const Costs& these, bool is_alone = false) {
   costs = these;
   TinyTrainer like(busy(recipe) + more + Settings{"recipe.execution=masked"});
   RecipeConfig wanted = like.config.recipe;
   wanted.execution = "auto";
   const Context context(table, 1);
   Plan plan = measure_plan(context, wanted, like.trainer.builder().linear_seams(),
-                           {.tokens = 64, .steps = 24});
+                           {.tokens = 64, .steps = 24, .is_alone = is_alone});
   EXPECT_EQ(plan.layer.size(), 2U);
   plan.layer.resize(2);
   return plan;
@@ -139,11 +139,50 @@ TEST(MeasuredPlan, IsOffWherePackingSlowsTheRestByMore) {
     const Plan plan =
         plan_on(device, "fst", {"model.dropout=0", "recipe.phase.0.wgrad.estimator=dense"}, quick);
     EXPECT_EQ(plan.layer[0].on, plan.layer[1].on);
+    EXPECT_EQ(plan.slowed_by_packed, slowed);
+    EXPECT_EQ(plan.slows_too_much, !plan.is_packed());
     return plan.layer[0].on && plan.layer[0].packs_forward();
   };
   EXPECT_TRUE(on_with(0.0));
   EXPECT_TRUE(on_with(0.07));
   EXPECT_FALSE(on_with(0.073));
+}
+
+// Packed weight gradients slow the rest as much as packed weights do.
+TEST(MeasuredPlan, IsOffWhereWeightGradientsAloneSlowTheRest) {
+  static const KernelTable device = [] {
+    KernelTable table = timed_device();
+    table.slowed_by_packed = [](const Device&) { return 0.5; };
+    return table;
+  }();
+  const double more = 1.1 * kDense;
+  const Costs only_sampled{
+      .packed = more, .with_activation = more, .with_residual = more, .packed_wgrad = 0.5 * kDense};
+  const Plan plan = plan_on(device, "fst", {"model.dropout=0"}, only_sampled);
+  EXPECT_TRUE(plan.slows_too_much);
+  EXPECT_FALSE(plan.is_packed());
+}
+
+// Who does nothing else measures what packed products cost the dense ones, here 6.25 %, whatever the backend
+// expects.
+TEST(MeasuredPlan, MeasuresWhatPackingTakesFromTheRest) {
+  static bool is_slowed = false;
+  static const KernelTable device = [] {
+    KernelTable table = timed_device();
+    table.slowed_by_packed = [](const Device&) { return 0.5; };
+    table.gemm = [](const GemmArgs&, const Device&, Queue&) {
+      test_clock += is_slowed ? 1.0625 * kDense : kDense;
+    };
+    table.times_packed = [](const TimesPackedArgs&, const Device&, Queue&) {
+      is_slowed = true;
+      test_clock += 0.25 * kDense;
+    };
+    return table;
+  }();
+  const Plan plan = plan_on(device, "fst", {"model.dropout=0"}, {}, /*is_alone=*/true);
+  EXPECT_NEAR(plan.slowed_by_packed, 0.0625, 1e-9);
+  EXPECT_TRUE(plan.is_packed()) << "0.5 would have been too much";
+  EXPECT_EQ(plan_on(device, "fst", {"model.dropout=0"}, {}).slowed_by_packed, 0.5);
 }
 
 // In turns: both sides of a pair have their own time, and on a device the quicker one is taken.

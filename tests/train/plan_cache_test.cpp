@@ -15,9 +15,12 @@ class PlanCache : public PlannedRun {
     return plan_on(open_context(config), config, fresh);
   }
   Plan plan_on(const Context& context, const RunConfig& config, bool fresh = false) {
+    return plan_on(context, config, {.fresh = fresh});
+  }
+  Plan plan_on(const Context& context, const RunConfig& config, PlanMaking making) {
     measured_ = 0;
-    return make_plan(
-        context, config, [this](std::int64_t, std::int64_t) { ++measured_; }, fresh);
+    making.progress = [this](std::int64_t, std::int64_t) { ++measured_; };
+    return make_plan(context, config, making);
   }
 };
 
@@ -120,6 +123,54 @@ TEST_F(PlanCache, AnotherMachineOrRunMisses) {
     EXPECT_EQ(measured_, 0) << same;
   }
   EXPECT_EQ(cached().size(), kept);
+}
+
+KernelTable slowed_table() {
+  KernelTable table = cpu_table();
+  table.slowed_by_packed = [](const Device&) { return 0.04; };
+  return table;
+}
+
+// On a device that packed products slow down: the other process measures, this one reads.
+TEST_F(PlanCache, IsMeasuredApartWherePackedProductsSlow) {
+  const RunConfig config = planned_config();
+  const KernelTable table = slowed_table();
+  const Context context(table, 1);
+  int asked = 0, measured_there = 0;
+  const PlanMaking apart{.measure_apart = [&](const RunConfig& wanted) {
+    ++asked;
+    Plan plan = make_plan(
+        context, wanted,
+        {.progress = [&](std::int64_t, std::int64_t) { ++measured_there; }, .fresh = true});
+    plan.device = "there";
+    write_plan(cached().front(), plan);
+  }};
+  EXPECT_EQ(plan_on(context, config, apart).device, "there");
+  EXPECT_EQ(asked, 1);
+  EXPECT_EQ(measured_, 0);
+  EXPECT_EQ(measured_there, 2);
+  EXPECT_EQ(plan_on(context, config, apart).device, "there");
+  EXPECT_EQ(asked, 1) << "it is kept";
+  PlanMaking fresh = apart;
+  fresh.fresh = true;
+  EXPECT_EQ(plan_on(context, config, fresh).device, "there");
+  EXPECT_EQ(asked, 2);
+  EXPECT_EQ(plan_on(Context(cpu_table(), 1), config, fresh).device, cpu_table().describe());
+  EXPECT_EQ(asked, 2) << "nothing is slowed there";
+}
+
+// Whoever should have kept one has not: an old one is no answer either.
+TEST_F(PlanCache, IsMeasuredHereWhereNobodyElseCan) {
+  const RunConfig config = planned_config();
+  const KernelTable table = slowed_table();
+  const Context context(table, 1);
+  const PlanMaking failing{.fresh = true, .measure_apart = [](const RunConfig&) {}};
+  Plan old = plan_on(context, config, PlanMaking());
+  old.device = "old";
+  write_plan(cached().front(), old);
+  EXPECT_NE(plan_on(context, config, failing).device, "old");
+  EXPECT_EQ(measured_, 2);
+  EXPECT_EQ(cached().size(), 1U);
 }
 
 // Rounded operands cannot be packed: their plan has every layer off.

@@ -12,9 +12,9 @@
 
 namespace twill::cuda {
 
-// KernelTable::slowed_by_packed. While a process that ran forward products by wgmma.sp, ours or cuSPARSELt's,
-// holds an H200, that keeps lower clocks at its power limit, for everybody on it; those of weight gradients and
-// mma.sp leave nothing behind (docs/results/sparse_h200.md).
+// KernelTable::slowed_by_packed. While a process lives that has launched a kernel with mma.sp or wgmma.sp in it,
+// whoever wrote it and whether it came to the instruction or not, the driver keeps an H200 at lower clocks under
+// its power limit, for everybody on it (docs/results/sparse_h200.md).
 double slowed_by_packed(const Device& device);
 
 // A product whose A is `packed`, everything else still to be filled in.
