@@ -66,7 +66,7 @@ class Run {
   Outcome execute() {
     prepare();
     while (trainer_->progress().step < config().train.steps) {
-      if (seconds_of_restart() > config().run.restart_saves) return restarted();
+      if (!stop_ && seconds_of_restart() > config().run.restart_saves) return restarted();
       if (!one_step()) return interrupted();
     }
     if (config().log.sample_tokens > 0) show_sample();
