@@ -75,6 +75,7 @@ class DenseProduct {
     for (__nv_bfloat16** matrix : {&a_, &b_, &c_}) {
       check(cudaMalloc(matrix, sizeof(__nv_bfloat16) * kSide * kSide) == cudaSuccess, "cudaMalloc");
       fill<<<kBlocks, kThreads>>>(*matrix, ++seed_);
+      check(cudaGetLastError() == cudaSuccess, "fill");
     }
     check(cublasCreate(&handle_) == CUBLAS_STATUS_SUCCESS, "cublasCreate");
   }
@@ -118,6 +119,7 @@ void measure(const char* name, const Launch& launch) {
   dense.rate(kSettle);
   const double before = dense.rate(kMeasure);
   launch(out);
+  check(cudaGetLastError() == cudaSuccess, name);
   check(cudaDeviceSynchronize() == cudaSuccess, name);
   std::this_thread::sleep_for(kRest);
   dense.rate(kSettle);
@@ -136,6 +138,7 @@ void apart(const Body& body) {
     std::_Exit(0);
   }
   int status = 0;
+  check(child > 0, "fork");
   ::waitpid(child, &status, 0);
   if (status != 0) std::exit(1);
 }

@@ -11,6 +11,8 @@
 #include <cstring>
 
 #include "base/require.h"
+#include "cli/text_format.h"
+#include "train/run_folder.h"
 
 namespace twill::cli {
 namespace {
@@ -71,9 +73,10 @@ void become_this_program(const std::vector<std::string>& arguments) {
   std::fflush(stdout);
   ArgumentList list(arguments);
   ::execv(kThisProgram, list.data());
-  std::string text;
-  for (const std::string& word : arguments) text += " " + word;
-  fail("cannot start {} again: {}; go on with `twill{}`", kThisProgram, std::strerror(errno), text);
+  const int error = errno;
+  std::string text = command_name();
+  for (const std::string& word : arguments) text += " " + shell_quoted(word);
+  fail("cannot start {} again: {}; go on with `{}`", kThisProgram, std::strerror(error), text);
 }
 
 }  // namespace twill::cli

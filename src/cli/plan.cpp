@@ -64,6 +64,8 @@ int run_plan(const PlanCommand& command) {
   const std::string execution = config.recipe.execution;
   if (config.plan.empty()) config.recipe.execution = "auto";
   if (command.quiet) {
+    require(command.json.empty(), "plan --quiet tells nothing: leave out --quiet, or --json {}",
+            command.json);
     static_cast<void>(planned_here(context, config, command.fresh));
     return kDone;
   }

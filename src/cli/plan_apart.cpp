@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/plan_apart.h"
 
+#include <signal.h>
 #include <unistd.h>
 
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
-#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/cache_folder.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "cli/own_program.h"
@@ -20,14 +21,16 @@
 namespace twill::cli {
 namespace {
 
+// In the folder of what is kept: without one nobody is asked to measure apart.
 class TemporaryFile {
  public:
   explicit TemporaryFile(const std::string& content)
-      : path_((std::filesystem::temp_directory_path() / "twill-plan-XXXXXX").string()) {
+      : path_((cache_folder() / "plan-XXXXXX").string()) {
+    create_directories(cache_folder().string());
     const int file = ::mkstemp(path_.data());
     require(file >= 0, "cannot create {}: {}", path_, std::strerror(errno));
-    ::close(file);
-    write_file(path_, content);
+    const Closer closer{file};
+    write_all(file, content.data(), content.size(), path_);
   }
   ~TemporaryFile() { ::unlink(path_.c_str()); }
   TemporaryFile(const TemporaryFile&) = delete;
@@ -35,23 +38,32 @@ class TemporaryFile {
   const std::string& path() const { return path_; }
 
  private:
+  struct Closer {
+    int file;
+    ~Closer() { ::close(file); }
+  };
   std::string path_;
 };
 
 }  // namespace
 
-void measure_plan_apart(const RunConfig& config) {
-  constexpr const char* kHere =
-      "measuring the plan in this process, which leaves a GPU at lower clocks until it ends";
+bool measure_plan_apart(const RunConfig& config) {
+  int code = 0;
+  std::string problem;
   try {
     RunConfig copy = config;
     const TemporaryFile file(write_toml(copy));
-    const int code = run_this_program({"plan", "--quiet", "--fresh", file.path()});
-    if (code != 0)
-      log_warning(fmt::format("`twill plan` ended with exit code {}; {}", code, kHere));
-  } catch (const Error& problem) {
-    log_warning(fmt::format("{}; {}", problem.what(), kHere));
+    code = run_this_program({"plan", "--quiet", "--fresh", file.path()});
+    if (code == 0) return true;
+    problem = fmt::format("`twill plan` ended with exit code {}", code);
+  } catch (const Error& error) {
+    problem = error.what();
   }
+  for (const int number : {SIGINT, SIGTERM, SIGHUP})
+    require(code != 128 + number, "interrupted while the plan was measured");
+  log_warning(problem +
+              "; measuring it in this process, which leaves the GPU at lower clocks until it ends");
+  return false;
 }
 
 }  // namespace twill::cli

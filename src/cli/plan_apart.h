@@ -9,7 +9,7 @@
 namespace twill::cli {
 
 // `twill plan --quiet --fresh` of the config, by this very program; its progress goes to the same terminal.
-// Warns where it fails: the plan is then measured by who asks.
-void measure_plan_apart(const RunConfig& config);
+// False, with a warning, where it fails. Throws twill::Error where a signal has ended it: that was meant for us.
+bool measure_plan_apart(const RunConfig& config);
 
 }  // namespace twill::cli

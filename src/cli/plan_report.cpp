@@ -58,21 +58,44 @@ const PhasePlan* find_phase(const std::vector<PhasePlan>& phases, std::int64_t i
   return found == phases.end() ? nullptr : &*found;
 }
 
-// A phase without an entry is dense, in a process that may have lost clocks to the others.
-double gain_of_steps(const PlanReport& report, const PhasePlan* phase) {
-  const double slowed = report.plan.is_packed() ? report.plan.slowed_by_packed : 0.0;
-  if (phase == nullptr) return 1.0 / (1.0 + slowed);
-  return report.dense_step_seconds <= 0.0 ? 1.0
-                                          : step_gain(*phase, report.dense_step_seconds, slowed);
+double share_of(const PlanReport& report, std::size_t first) {
+  double share = 0.0;
+  for (std::size_t index = first; index < report.shares.size(); ++index)
+    share += report.shares[index];
+  return share;
+}
+
+// By which share packed products slow the steps of a phase. Those before the first packed one know nothing of
+// it, those behind the last have a process of their own where that saves enough.
+double slowing_of(const PlanReport& report, std::int64_t index) {
+  const Plan& plan = report.plan;
+  const auto at = static_cast<std::size_t>(index);
+  bool has_packed = false;
+  for (std::int64_t phase = 0; phase <= index; ++phase) has_packed |= plan.is_packed(phase);
+  if (!has_packed) return 0.0;
+  if (plan.is_packed_from(index)) return plan.slowed_by_packed;
+  std::size_t first = at;
+  while (first > 0 && !plan.is_packed(static_cast<std::int64_t>(first) - 1)) --first;
+  const double seconds = share_of(report, first) * static_cast<double>(report.steps) *
+                         static_cast<double>(report.accumulation) * report.dense_step_seconds;
+  return plan.slowed_by_packed * seconds > report.restart_saves ? 0.0 : plan.slowed_by_packed;
+}
+
+double gain_of_steps(const PlanReport& report, std::int64_t index, const PhasePlan* phase) {
+  if (report.dense_step_seconds <= 0.0) return 1.0;
+  const double slowed = slowing_of(report, index);
+  return phase == nullptr || !phase->measured
+             ? 1.0 / (1.0 + slowed)
+             : step_gain(*phase, report.dense_step_seconds, slowed);
 }
 
 // A phase whose density moves is counted as dense: its costs are known where it is sparsest.
 double gain_of_run(const PlanReport& report, const std::vector<PhasePlan>& phases) {
   std::vector<PhaseShare> shares;
-  for (std::size_t index = 0; index < report.shares.size(); ++index) {
-    const PhasePlan* phase = find_phase(phases, static_cast<std::int64_t>(index));
-    shares.push_back({.share = report.shares[index],
-                      .gain = report.is_moving[index] ? 1.0 : gain_of_steps(report, phase)});
+  for (std::size_t at = 0; at < report.shares.size(); ++at) {
+    const auto index = static_cast<std::int64_t>(at);
+    const PhasePlan* phase = report.is_moving[at] ? nullptr : find_phase(phases, index);
+    shares.push_back({.share = report.shares[at], .gain = gain_of_steps(report, index, phase)});
   }
   return run_gain(shares);
 }
@@ -82,7 +105,7 @@ std::string phase_verdict(const PlanReport& report, const PhasePlan& phase) {
   if (!phase.measured) return text + "\n";
   text += fmt::format(", expected gain of their products {:.2f}", phase.product_gain());
   if (report.dense_step_seconds > 0.0)
-    text += fmt::format(", of a step {:.2f}", gain_of_steps(report, &phase));
+    text += fmt::format(", of a step {:.2f}", gain_of_steps(report, phase.phase, &phase));
   const auto index = static_cast<std::size_t>(phase.phase);
   return text + (report.is_moving[index] ? " at the phase's lowest density\n" : "\n");
 }
@@ -118,18 +141,22 @@ JsonValue json_of(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 JsonValue json_of(const PlanReport& report, const PhasePlan& phase) {
   const bool knows_step = phase.measured && report.dense_step_seconds > 0.0;
-  return JsonObject{{"phase", phase.phase},
-                    {"what", report.phases[static_cast<std::size_t>(phase.phase)]},
-                    {"layers", phase.layers},
-                    {"sparse_layers", phase.sparse},
-                    {"expected_product_gain", json_if(phase.measured, phase.product_gain())},
-                    {"expected_step_gain", json_if(knows_step, gain_of_steps(report, &phase))}};
+  return JsonObject{
+      {"phase", phase.phase},
+      {"what", report.phases[static_cast<std::size_t>(phase.phase)]},
+      {"layers", phase.layers},
+      {"sparse_layers", phase.sparse},
+      {"expected_product_gain", json_if(phase.measured, phase.product_gain())},
+      {"expected_step_gain", json_if(knows_step, gain_of_steps(report, phase.phase, &phase))}};
 }
 
 }  // namespace
 
 PlanReport plan_report(const RunConfig& config, Plan plan) {
-  PlanReport report{.plan = std::move(plan), .accumulation = config.accumulation()};
+  PlanReport report{.plan = std::move(plan),
+                    .accumulation = config.accumulation(),
+                    .steps = config.train.steps,
+                    .restart_saves = config.run.restart_saves};
   std::int64_t begin = 0;
   for (const PhaseConfig& phase : config.recipe.phase) {
     const std::int64_t end = phase_end(phase.until, config.length());

@@ -19,6 +19,8 @@ struct PlanReport {
   std::vector<bool> is_moving = {};  // the phase's density changes: costs are those of its sparsest
   std::int64_t accumulation = 1;
   double dense_step_seconds = 0.0;  // per micro-batch; 0: not measured
+  std::int64_t steps = 0;           // of the run
+  double restart_saves = 0.0;       // run.restart_saves
 };
 
 // Phases, and their shares of a run of this config.

@@ -55,7 +55,7 @@ std::string layers_text(const PhasePlan& phase);
 // by what they save, and more by the share `slowed` that packed products take from everything. 1 where nothing
 // is known.
 double step_gain(const PhasePlan& phase, double dense_seconds, double slowed = 0.0);
-// "… train dense: packed products would save less than the 4 % …"; empty where that is not why they are off.
+// "packed products would save less than the 4 % …": why everything is off; empty where it is not.
 std::string slowing_text(const Plan& plan);
 
 // Over a whole run: the share of the steps of each phase, and the gain of its steps.

@@ -22,7 +22,10 @@ Trained train_and_show(const TrainRequest& request) {
   const Interrupt interrupt;
   ProgressView view(on_moving_terminal());
   const Outcome outcome = run_training(request, view, interrupt.requested());
-  return {outcome, view.folder()};
+  // The process that takes over would not know of a signal; the run is saved.
+  const bool stops = outcome == Outcome::kRestart && interrupt.requested();
+  if (stops) view.on_end(/*interrupted=*/true);
+  return {stops ? Outcome::kInterrupted : outcome, view.folder()};
 }
 
 }  // namespace

@@ -58,10 +58,11 @@ double best_seconds(const Context& context, const CallLimits& limits,
   return best;
 }
 
-double steady_seconds(const Context& context, double enough, const std::function<void()>& body) {
-  constexpr int kFewest = 3, kMost = 2000;
+double steady_seconds(const Context& context, double enough, const std::function<void()>& body,
+                      int most_calls) {
+  constexpr int kFewest = 3;
   const double one = best_seconds(context, {.fewest = 1, .most = 1, .enough = 0.0}, body);
-  const int calls = std::clamp(static_cast<int>(enough / std::max(one, 1e-9)), kFewest, kMost);
+  const int calls = std::clamp(static_cast<int>(enough / std::max(one, 1e-9)), kFewest, most_calls);
   const std::unique_ptr<Timer> timer = open_timer(context);
   timer->start();
   for (int call = 0; call < calls; ++call) body();

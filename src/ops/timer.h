@@ -25,6 +25,7 @@ double best_seconds(const Context& context, const CallLimits& limits,
 
 // A call's share of a stretch of `enough` seconds without a pause, behind one that warms caches: for
 // devices whose clocks fall under load, where the best call is one that came after a rest.
-double steady_seconds(const Context& context, double enough, const std::function<void()>& body);
+double steady_seconds(const Context& context, double enough, const std::function<void()>& body,
+                      int most_calls = 2000);
 
 }  // namespace twill

@@ -100,7 +100,6 @@ class SparsityEngine {
   std::int64_t phase_index() const { return clock_.index(); }
   // Of a step to come, if no phase ends early.
   std::int64_t phase_at(std::int64_t step) const { return clock_.phase_at(step); }
-  std::int64_t num_phases() const { return clock_.num_phases(); }
   bool forced_dense() const { return forced_dense_; }
   const std::deque<SparseLayer>& layers() const { return layers_; }
   bool in_scope(const SparseLayer& layer) const;

@@ -83,8 +83,10 @@ void LayerProbe::heat() {
 
 double LayerProbe::settled_seconds() {
   const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
-  steady_seconds(context_, kSettle, [&] { gemm(context_, product); });
-  return steady_seconds(context_, kSettled, [&] { gemm(context_, product); });
+  constexpr int kMostCalls = 1'000'000;  // of 2 µs
+  const auto body = [&] { gemm(context_, product); };
+  steady_seconds(context_, kSettle, body, kMostCalls);
+  return steady_seconds(context_, kSettled, body, kMostCalls);
 }
 
 ProductSeconds LayerProbe::dense() {

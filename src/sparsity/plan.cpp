@@ -97,10 +97,9 @@ bool Plan::is_packed(std::int64_t phase) const {
 
 bool Plan::is_packed() const { return std::ranges::any_of(layer, &PlanEntry::is_packed); }
 
-bool Plan::ends_packed(std::int64_t last, std::int64_t next, std::int64_t num_phases) const {
-  for (std::int64_t phase = next; phase < num_phases; ++phase)
-    if (is_packed(phase)) return false;
-  return is_packed(last);
+bool Plan::is_packed_from(std::int64_t phase) const {
+  return std::ranges::any_of(
+      layer, [&](const PlanEntry& entry) { return entry.phase >= phase && entry.is_packed(); });
 }
 
 bool Plan::selects(std::int64_t phase) const {

@@ -77,7 +77,8 @@ struct Plan {
   std::string execution = "masked";
   std::string device;       // what it was measured on
   std::int64_t tokens = 0;  // of a micro-batch
-  // KernelTable::slowed_by_packed of the device, and whether everything is off because of it.
+  // The share of its time by which packed products slow everything on the device, as measured or as
+  // KernelTable::slowed_by_packed expects it, and whether everything is off because of that.
   double slowed_by_packed = 0.0;
   bool slows_too_much = false;
   std::vector<PlanEntry> layer;
@@ -89,8 +90,7 @@ struct Plan {
   // Whether a step of the phase, or of any, has products that leave zeros out.
   bool is_packed(std::int64_t phase) const;
   bool is_packed() const;
-  // Whether phase `last` has such products and none of the `num_phases` has from `next` on.
-  bool ends_packed(std::int64_t last, std::int64_t next, std::int64_t num_phases) const;
+  bool is_packed_from(std::int64_t phase) const;  // that one, or any behind it
   // Whether FFNs select activations in a phase of a recipe that says so.
   bool selects(std::int64_t phase) const;
 };

@@ -84,16 +84,11 @@ std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntr
   return std::nullopt;
 }
 
-// Nothing where it makes no difference, or none was kept at `path`.
-std::optional<Plan> measured_apart(const Context& context, const RunConfig& config,
-                                   const fs::path& path, const std::vector<PlanEntry>& shapes,
-                                   const PlanMaking& making) {
-  if (!making.measure_apart || path.empty() || slowed_by_packed(context) == 0.0)
-    return std::nullopt;
-  std::error_code nothing_there;
-  fs::remove(path, nothing_there);
-  making.measure_apart(config);
-  return read_cached(path, shapes);
+// Whether a plan measured by another process is a better one: it is found where that keeps it.
+bool is_measured_apart(const Context& context, const RunConfig& config, const fs::path& path,
+                       const PlanMaking& making) {
+  return making.measure_apart && !path.empty() && slowed_by_packed(context) > 0.0 &&
+         packs_matrices(context, storage_type(config, context));
 }
 
 void keep_plan(const fs::path& path, const Plan& plan) {
@@ -170,7 +165,9 @@ Plan make_plan(const Context& context, const RunConfig& config,
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   const fs::path path = cached_plan(key_of(context, config, shapes));
   if (const auto kept = making.fresh ? std::nullopt : read_cached(path, shapes)) return *kept;
-  if (const auto plan = measured_apart(context, config, path, shapes, making)) return *plan;
+  const bool apart = is_measured_apart(context, config, path, making);
+  if (apart && making.measure_apart(config))
+    if (const auto kept = read_cached(path, shapes)) return *kept;
   Plan plan = measure_plan(context, config.recipe, layers,
                            {.tokens = config.micro_batch_tokens(),
                             .accumulation = config.accumulation(),
@@ -178,7 +175,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
                             .type = storage_type(config, context),
                             .is_alone = making.is_alone,
                             .progress = making.progress});
-  keep_plan(path, plan);
+  if (!apart) keep_plan(path, plan);
   return plan;
 }
 

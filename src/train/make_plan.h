@@ -20,8 +20,8 @@ struct PlanMaking {
   bool is_alone = false;  // see PlanRequest
   // Has another process measure the plan of a config and keep it, on devices where packed products slow the
   // process that runs them (KernelTable::slowed_by_packed): who reads its plan and packs nothing is not slowed.
-  // Where it keeps none, the plan is measured here. Empty: always here.
-  std::function<void(const RunConfig&)> measure_apart = {};
+  // False: it has kept none, and the plan is measured here, for this run alone. Empty: always here.
+  std::function<bool(const RunConfig&)> measure_apart = {};
 };
 
 // `layers` are those of the model, before any memory is taken.

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/training_run.h"
 
+#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -203,7 +204,7 @@ class Run {
     const std::optional<StepResult> result = observed_step();
     context_->observer = nullptr;
     if (!result) return false;
-    step_seconds_ = result->seconds;
+    note(*result);
     tell_phase(before.step);
     if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
     record(*result);
@@ -296,15 +297,25 @@ class Run {
   double seconds_of_restart() const {
     const std::int64_t step = trainer_->progress().step;
     const SparsityEngine& sparsity = trainer_->sparsity();
-    const bool ends_packed = sparsity.plan().ends_packed(told_phase_, sparsity.phase_at(step),
-                                                         sparsity.num_phases());
-    if (!request_.may_restart || !ends_packed) return 0.0;
-    const auto steps = static_cast<double>(config().train.steps - step);
-    return slowed_by_packed(*context_) * steps * step_seconds_;
+    const Plan& plan = sparsity.plan();
+    const bool packs = !sparsity.forced_dense() && plan.is_packed_from(sparsity.phase_at(step));
+    if (!request_.may_restart || !has_packed_ || packs) return 0.0;
+    const double slowed =
+        plan.execution == "auto" ? plan.slowed_by_packed : slowed_by_packed(*context_);
+    return slowed * static_cast<double>(config().train.steps - step) * step_seconds_;
   }
 
+  void note(const StepResult& result) {
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    has_packed_ |= !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
+    // The first of a process takes longer than others, and so does a search for masks.
+    step_seconds_ = step_seconds_ > 0.0 ? std::min(step_seconds_, result.seconds) : result.seconds;
+  }
+
+  // A stop that was asked for comes first: the next process would not know of it.
   Outcome restarted() {
     if (saved_step_ != trainer_->progress().step) save();
+    if (stop_) return interrupted();
     listener_.on_restart(seconds_of_restart());
     return Outcome::kRestart;
   }
@@ -344,8 +355,9 @@ class Run {
   std::optional<JsonLinesFile> metrics_;
   std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
-  std::int64_t told_phase_ = -1;  // of the last step in this process
-  double step_seconds_ = 0.0;     // of it
+  std::int64_t told_phase_ = -1;
+  bool has_packed_ = false;    // a step of this process
+  double step_seconds_ = 0.0;  // of the quickest
 };
 
 }  // namespace

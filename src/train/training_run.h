@@ -21,7 +21,7 @@ struct TrainRequest {
   std::string config_file;             // may be empty
   std::vector<std::string> overrides;  // key=value
   std::string resume;                  // a run or one of its checkpoints; empty starts a new run
-  std::function<void(const RunConfig&)> measure_apart = {};  // see PlanMaking
+  std::function<bool(const RunConfig&)> measure_apart = {};  // see PlanMaking
   // Whether kRestart may be the outcome.
   bool may_restart = false;
 };

@@ -118,19 +118,38 @@ TEST(PlanLines, SayThatClocksTurnedEverythingOff) {
       << plan_lines(plan);
 }
 
-// Sparse, dense, sparse again: only behind the last packed phase is there nothing to wait for.
 TEST(PlanSummary, KnowsTheLastPackedPhase) {
   Plan plan;
   plan.layer = {pattern_entry(), off_entry()};
+  EXPECT_TRUE(plan.is_packed_from(0));
+  EXPECT_FALSE(plan.is_packed_from(1));
   PlanEntry later = pattern_entry();
   later.phase = 2;
-  EXPECT_TRUE(plan.ends_packed(0, 1, 2));
-  EXPECT_FALSE(plan.ends_packed(1, 1, 2)) << "nothing was packed";
-  EXPECT_FALSE(plan.ends_packed(-1, 1, 2)) << "nothing has run";
-  EXPECT_FALSE(plan.ends_packed(0, 0, 2)) << "the next step is packed, too";
   plan.layer.push_back(later);
-  EXPECT_FALSE(plan.ends_packed(0, 1, 4));
-  EXPECT_TRUE(plan.ends_packed(2, 3, 4));
+  EXPECT_FALSE(plan.is_packed(1));
+  EXPECT_TRUE(plan.is_packed_from(1));
+  EXPECT_FALSE(plan.is_packed_from(3));
+}
+
+// Dense, packed, dense: 80 ms a dense step, of which 16 are saved and a twentieth is lost, from the first packed
+// step on, and in the last phase only where a new process would not save enough.
+TEST(PlanReport, ExpectsTheClocksThatPackedProductsCost) {
+  PlanEntry packed = pattern_entry();
+  packed.phase = 1;
+  PlanReport report{.phases = {"dense", "2:4", "dense"},
+                    .shares = {0.25, 0.5, 0.25},
+                    .is_moving = {false, false, false},
+                    .dense_step_seconds = 0.080,
+                    .steps = 1000};
+  report.plan.layer = {packed};
+  report.plan.slowed_by_packed = 0.05;
+  const auto expected = [&](double restart_saves) {
+    report.restart_saves = restart_saves;
+    return json_of(report).find("expected_run_gain")->number().value_or(0.0);
+  };
+  const double first = 0.25 * 80, second = 0.5 * (84 - 16), last = 0.25 * 80;
+  EXPECT_NEAR(expected(0.5), 80 / (first + second + last), 1e-9) << "it saves 1 s";
+  EXPECT_NEAR(expected(1.5), 80 / (first + second + 1.05 * last), 1e-9);
 }
 
 TEST(PlanSummary, ARunGainsByItsPhases) {

@@ -69,14 +69,23 @@ TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
   EXPECT_GT(report.at("expected_run_gain"), 0.0);
 }
 
-// What a run that wants its plan measured by another process reads.
-TEST_F(SparseBench, AQuietPlanIsKept) {
-  const ProcessResult plan = on_tiny_model({"plan", "recipe=fst", "--quiet"});
-  ASSERT_EQ(plan.exit_code, 0) << plan.err;
-  EXPECT_EQ(plan.out, "");
+// A run that has its plan measured by another process gives that its resolved config, and finds the plan where it
+// would have kept its own.
+TEST_F(SparseBench, AQuietPlanIsKeptForWhoHasTheSameConfig) {
   const std::filesystem::path plans = dir_ / ".cache/plans";
-  ASSERT_TRUE(std::filesystem::exists(plans));
-  EXPECT_EQ(std::distance(std::filesystem::directory_iterator(plans), {}), 1);
+  std::ptrdiff_t kept = 0;
+  for (const char* recipe : {"fst", "s-ste", "mst", "set"}) {
+    const std::string word = std::string("recipe=") + recipe;
+    const ProcessResult plan = on_tiny_model({"plan", word, "--quiet"});
+    ASSERT_EQ(plan.exit_code, 0) << plan.err;
+    EXPECT_EQ(plan.out, "");
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(plans), {}), ++kept) << recipe;
+    dir_.write("resolved.toml", on_tiny_model({"config", word}).out);
+    ASSERT_EQ(twill({"plan", "resolved.toml", "--quiet"}).exit_code, 0);
+    EXPECT_EQ(std::distance(std::filesystem::directory_iterator(plans), {}), kept) << recipe;
+  }
+  expect_error({"plan", "recipe=fst", "--quiet", "--json", "x.json"},
+               "leave out --quiet, or --json x.json");
 }
 
 TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {

@@ -221,7 +221,7 @@ bool has_sparse_products(const Device& device) {
 double slowed_by_packed(const Device& device) {
   constexpr int kHopper = 90;
   // Of an H200 at its power limit, driver 580: 671 TFLOP/s of cuBLAS before, 641 behind. Others of its
-  // generation are taken to be alike; recipe.execution=packed does not ask.
+  // generation are taken to be alike until a plan has measured it.
   constexpr double kSlowed = 0.04;
   return device.generation == kHopper && has_sparse_products(device) ? kSlowed : 0.0;
 }
