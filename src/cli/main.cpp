@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only place that ends the process, but for one that goes on as another (own_program.h): runs one command and turns exceptions into one line and an
-// exit code.
+// The only place that ends the process, but for one that goes on as another (own_program.h): runs one
+// command and turns exceptions into one line and an exit code.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>

@@ -24,25 +24,26 @@ namespace {
 // In the folder of what is kept: without one nobody is asked to measure apart.
 class TemporaryFile {
  public:
-  explicit TemporaryFile(const std::string& content)
-      : path_((cache_folder() / "plan-XXXXXX").string()) {
+  TemporaryFile() : path_((cache_folder() / "plan-XXXXXX").string()) {
     create_directories(cache_folder().string());
-    const int file = ::mkstemp(path_.data());
-    require(file >= 0, "cannot create {}: {}", path_, std::strerror(errno));
-    const Closer closer{file};
-    write_all(file, content.data(), content.size(), path_);
+    file_ = ::mkstemp(path_.data());
+    require(file_ >= 0, "cannot create {}: {}", path_, std::strerror(errno));
   }
-  ~TemporaryFile() { ::unlink(path_.c_str()); }
+  ~TemporaryFile() {
+    ::close(file_);
+    ::unlink(path_.c_str());
+  }
   TemporaryFile(const TemporaryFile&) = delete;
   TemporaryFile& operator=(const TemporaryFile&) = delete;
+
+  void write(const std::string& content) const {
+    write_all(file_, content.data(), content.size(), path_);
+  }
   const std::string& path() const { return path_; }
 
  private:
-  struct Closer {
-    int file;
-    ~Closer() { ::close(file); }
-  };
   std::string path_;
+  int file_ = -1;
 };
 
 }  // namespace
@@ -52,7 +53,8 @@ bool measure_plan_apart(const RunConfig& config) {
   std::string problem;
   try {
     RunConfig copy = config;
-    const TemporaryFile file(write_toml(copy));
+    const TemporaryFile file;
+    file.write(write_toml(copy));
     code = run_this_program({"plan", "--quiet", "--fresh", file.path()});
     if (code == 0) return true;
     problem = fmt::format("`twill plan` ended with exit code {}", code);
