@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/progress.h"
 
-#include <algorithm>
 #include <cmath>
 
 #include <fmt/format.h>
