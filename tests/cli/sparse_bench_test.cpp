@@ -88,6 +88,31 @@ TEST_F(SparseBench, AQuietPlanIsKeptForWhoHasTheSameConfig) {
                "leave out --quiet, or --json x.json");
 }
 
+// By a plan that says so: what packed products cost a GPU in clocks they do not cost a CPU.
+TEST_F(SparseBench, DenseStepsBehindPackedOnesGoOnInANewProcess) {
+  ASSERT_EQ(on_tiny_model({"plan", "recipe=fst", "--quiet"}).exit_code, 0);
+  std::string plan =
+      content_of(std::filesystem::directory_iterator(dir_ / ".cache/plans")->path().string());
+  for (const auto& [from, to] : {std::pair{"on = false", "on = true"},
+                                 {"_below = [\\d.]+", "_below = 0.6"},
+                                 {"slowed_by_packed = [\\d.]+", "slowed_by_packed = 0.05"}})
+    plan = std::regex_replace(plan, std::regex(from), to);
+  dir_.write("slowed.toml", plan);
+  const auto train = [&](const std::string& name, const std::string& restart_saves) {
+    return on_tiny_model({"train", "recipe=fst", "recipe.phase.0.until=0.5", "plan=slowed.toml",
+                          "train.steps=8", "checkpoint.every=8", "log.sample_tokens=0",
+                          "run.name=" + name, "run.restart_saves=" + restart_saves});
+  };
+  const ProcessResult moves = train("moves", "0"), stays = train("stays", "1e9");
+  ASSERT_EQ(moves.exit_code, 0) << moves.err;
+  ASSERT_EQ(stays.exit_code, 0) << stays.err;
+  expect_match(moves.out, "going on in a new process");
+  expect_match(moves.out, "resumed from runs/moves/checkpoints/step-00000004");
+  EXPECT_EQ(stays.out.find("new process"), std::string::npos);
+  const std::string last = "/checkpoints/step-00000008/model.safetensors";
+  EXPECT_TRUE(content_of(dir_ / ("runs/moves" + last)) == content_of(dir_ / ("runs/stays" + last)));
+}
+
 TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {
   const ProcessResult masked =
       on_tiny_model({"plan", "recipe=static", "recipe.execution=masked", "--fresh"});
