@@ -13,7 +13,7 @@ namespace twill::cli {
 
 // What `twill plan` knows besides the plan.
 struct PlanReport {
-  Plan plan;
+  Plan plan = {};
   std::vector<std::string> phases = {};  // in words, by index
   std::vector<double> shares = {};       // of the run's steps, by index
   std::vector<bool> is_moving = {};  // the phase's density changes: costs are those of its sparsest
