@@ -160,7 +160,9 @@ Plan make_plan(const Context& context, const RunConfig& config,
             "recipe.execution = \"packed\": the {} backend has no packed products of {} on this "
             "machine; use \"masked\" or \"auto\"",
             context.kernels().name, name_of(type));
-    return fixed_plan(config.recipe, layers, packs_any_mask(context));
+    Plan plan = fixed_plan(config.recipe, layers, packs_any_mask(context));
+    plan.slowed_by_packed = slowed_by_packed(context);
+    return plan;
   }
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   const fs::path path = cached_plan(key_of(context, config, shapes));

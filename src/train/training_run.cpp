@@ -13,7 +13,6 @@
 #include "io/atomic_file.h"
 #include "io/json_lines.h"
 #include "io/toml_config.h"
-#include "ops/packed_matrix.h"
 #include "ops/transfer.h"
 #include "train/any_model.h"
 #include "train/checkpoint.h"
@@ -300,9 +299,7 @@ class Run {
     const Plan& plan = sparsity.plan();
     const bool packs = !sparsity.forced_dense() && plan.is_packed_from(sparsity.phase_at(step));
     if (!request_.may_restart || !has_packed_ || packs) return 0.0;
-    const double slowed =
-        plan.execution == "auto" ? plan.slowed_by_packed : slowed_by_packed(*context_);
-    return slowed * static_cast<double>(config().train.steps - step) * step_seconds_;
+    return plan.slowed_by_packed * static_cast<double>(config().train.steps - step) * step_seconds_;
   }
 
   void note(const StepResult& result) {

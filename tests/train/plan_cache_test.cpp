@@ -160,6 +160,14 @@ TEST_F(PlanCache, IsMeasuredApartWherePackedProductsSlow) {
   EXPECT_EQ(asked, 2) << "nothing is slowed there";
 }
 
+// Nothing is measured for recipe.execution=packed: its plan has what the backend expects.
+TEST_F(PlanCache, APackedPlanKnowsWhatItCosts) {
+  const KernelTable table = slowed_table();
+  const RunConfig config = planned_config({"recipe.execution=packed"});
+  EXPECT_EQ(plan_on(Context(table, 1), config).slowed_by_packed, 0.04);
+  EXPECT_EQ(plan_on(Context(cpu_table(), 1), config).slowed_by_packed, 0.0);
+}
+
 // Whoever should have kept one has not: an old one is no answer to who wants a fresh one, but stays for others.
 TEST_F(PlanCache, IsMeasuredHereWhereNobodyElseCan) {
   const RunConfig config = planned_config();
