@@ -3,7 +3,7 @@
 #include "io/toml_config.h"
 
 #include "target.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 TWILL_FUZZ(bytes) {
   twill::RunConfig config;

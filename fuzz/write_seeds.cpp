@@ -17,7 +17,7 @@
 #include "io/safetensors.h"
 #include "io/toml_config.h"
 #include "models/presets.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace twill {
 namespace {

@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # Compiles the CPU backend's kernels for Arm with NEON, which this project is written for but not yet
-# run on: every src/backends/cpu/*_simd.cpp must compile without a warning, for NEON and nothing
+# run on: every *_simd.cpp of src/backends/cpu must compile without a warning, for NEON and nothing
 # slower. Objects, not syntax alone: g++ finds calls across targets only when it makes code.
 #
 #   tools/check_neon.sh [FILE…]        default all
@@ -30,7 +30,7 @@ trap 'rm -rf "$scratch"' EXIT
 ln -s "$(readlink -f -- "$headers/hwy")" "$scratch/hwy"
 
 files=("$@")
-[ $# -gt 0 ] || files=(src/backends/cpu/*_simd.cpp)
+[ $# -gt 0 ] || mapfile -t files < <(find src/backends/cpu -name "*_simd.cpp" | sort)
 failed=0
 for file in "${files[@]}"; do
   object=$scratch/$(basename "$file" .cpp).o

@@ -17,7 +17,7 @@ compared.
 
 The CPU runs are to differ in rounding alone: same data, same initial weights, same tokens in every
 step, summed in another order. What does that is the cut of a step into micro-batches, which changes
-neither the windows of a step nor their order (src/train/trainer.cpp); with dropout it would change
+neither the windows of a step nor their order (src/train/step/trainer.cpp); with dropout it would change
 what is dropped. Runs with different seeds would spread so far that nothing fails.
 
 On the CPU train.precision=bf16 rounds the operands of all products and of attention to bf16. The

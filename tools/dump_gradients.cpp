@@ -20,8 +20,8 @@
 #include "io/paths.h"
 #include "io/safetensors.h"
 #include "ops/transfer.h"
-#include "train/device_choice.h"
-#include "train/trainer.h"
+#include "train/run/device_choice.h"
+#include "train/step/trainer.h"
 
 namespace twill {
 namespace {

@@ -16,7 +16,7 @@
 
 #include "base/require.h"
 #include "models/decoder.h"
-#include "train/any_model.h"
+#include "train/model/any_model.h"
 #include "twill/error.h"
 
 namespace twill {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 // Activations of a feed-forward layer: 2048 tokens, width 4 x 512.
-#include "ops/activation.h"
+#include "ops/layers/activation.h"
 
 #include <cmath>
 
 #include "base/thread_pool.h"
-#include "ops/activation_sample.h"
+#include "ops/packing/activation_sample.h"
 #include "ops/support.h"
 
 namespace twill::bench {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // Causal attention; FLOPs count the visible half of the scores only. rotary on the same buffers.
 // One token over a cache: every key and value is read once.
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 
 #include <array>
 #include <cmath>
 
-#include "ops/cached_attention.h"
-#include "ops/rotary.h"
+#include "ops/attention/cached_attention.h"
+#include "ops/attention/rotary.h"
 #include "ops/support.h"
 
 namespace twill::bench {

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // Embedding and dropout: 2048 tokens of width 512.
-#include "ops/embedding.h"
+#include "ops/layers/embedding.h"
 
-#include "ops/dropout.h"
+#include "ops/layers/dropout.h"
 #include "ops/support.h"
 
 namespace twill::bench {

@@ -9,7 +9,7 @@
 #include <thread>
 #include <vector>
 
-#include "ops/gemm.h"
+#include "ops/products/gemm.h"
 #include "ops/support.h"
 
 namespace twill::bench {

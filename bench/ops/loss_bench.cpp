@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Cross-entropy with its gradient, in place, as training runs it.
-#include "ops/cross_entropy.h"
+#include "ops/layers/cross_entropy.h"
 #include "ops/support.h"
 
 namespace twill::bench {

@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "ops/fp8.h"
-#include "ops/moment_change.h"
-#include "ops/mvue24.h"
-#include "ops/soft_threshold24.h"
+#include "ops/numbers/fp8.h"
+#include "ops/selection/mvue24.h"
+#include "ops/selection/soft_threshold24.h"
 #include "ops/support.h"
+#include "ops/update/moment_change.h"
 
 namespace twill::bench {
 namespace {

@@ -2,9 +2,9 @@
 // Norms and the bias gradient over 2048 tokens.
 #include <utility>
 
-#include "ops/column_sum.h"
-#include "ops/layer_norm.h"
-#include "ops/rms_norm.h"
+#include "ops/layers/layer_norm.h"
+#include "ops/layers/rms_norm.h"
+#include "ops/numbers/column_sum.h"
 #include "ops/support.h"
 
 namespace twill::bench {

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // What touches every parameter once per step: 16 Mi elements, well beyond the caches.
-#include "ops/adamw.h"
-#include "ops/fill.h"
-#include "ops/sum_squares.h"
+#include "ops/numbers/fill.h"
+#include "ops/numbers/sum_squares.h"
 #include "ops/support.h"
+#include "ops/update/adamw.h"
 
 namespace twill::bench {
 namespace {

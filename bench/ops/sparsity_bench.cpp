@@ -4,11 +4,11 @@
 #include <cstring>
 
 #include "base/thread_pool.h"
-#include "ops/mask.h"
-#include "ops/pack24.h"
-#include "ops/select24.h"
+#include "ops/packing/pack24.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/select24.h"
+#include "ops/selection/transposable24.h"
 #include "ops/support.h"
-#include "ops/transposable24.h"
 
 namespace twill::bench {
 namespace {

@@ -9,7 +9,7 @@
 
 #include "base/rng.h"
 #include "base/thread_pool.h"
-#include "ops/gemm.h"
+#include "ops/products/gemm.h"
 
 namespace twill::bench {
 namespace {

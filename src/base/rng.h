@@ -38,12 +38,12 @@ enum class Purpose : std::uint32_t {
   kSample = 4,
   kTest = 5,
   kSplit = 6,  // which documents validate
-  kMvue = 7,   // the draw of ops/mvue24.h
+  kMvue = 7,   // the draw of ops/selection/mvue24.h
   kMvueSecond = 8,
   kGrow = 9,      // which weights a topology grows by chance
   kOrder = 10,    // a fixed permutation of tokens
   kCluster = 11,  // first centroids of neurons
-  kMoments = 12   // the rounding of bf16 moments in ops/adamw.h
+  kMoments = 12   // the rounding of bf16 moments in ops/update/adamw.h
 };
 
 // Four 32-bit words for one element. `step` is the optimizer step, or whatever plays its part.

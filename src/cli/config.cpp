@@ -2,11 +2,11 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/words.h"
+#include "cli/screen/words.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
 #include "io/toml_config.h"
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace twill::cli {
 

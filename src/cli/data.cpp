@@ -5,8 +5,8 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/terminal.h"
-#include "cli/text_format.h"
+#include "cli/screen/terminal.h"
+#include "cli/screen/text_format.h"
 #include "data/shards/prepare.h"
 
 namespace twill::cli {

@@ -10,7 +10,7 @@
 #include "base/hash.h"
 #include "base/log.h"
 #include "cli/commands.h"
-#include "cli/text_format.h"
+#include "cli/screen/text_format.h"
 #include "data/document_encoder.h"
 #include "data/shards/document_stream.h"
 #include "data/shards/prepare.h"

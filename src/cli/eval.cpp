@@ -5,12 +5,12 @@
 
 #include "base/require.h"
 #include "cli/commands.h"
-#include "cli/eval_report.h"
+#include "cli/screen/eval_report.h"
 #include "io/atomic_file.h"
 #include "io/byte_source.h"
-#include "train/checkpoint.h"
-#include "train/run_folder.h"
-#include "train/trained_model.h"
+#include "train/model/trained_model.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
 
 namespace twill::cli {
 namespace {

@@ -3,14 +3,14 @@
 
 #include "base/require.h"
 #include "cli/commands.h"
-#include "cli/text_format.h"
+#include "cli/screen/text_format.h"
 #include "exchange/hf_export.h"
 #include "models/decoder.h"
-#include "train/any_model.h"
-#include "train/checkpoint.h"
-#include "train/import_model.h"
-#include "train/memory_use.h"
-#include "train/run_folder.h"
+#include "train/model/any_model.h"
+#include "train/model/import_model.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
+#include "train/step/memory_use.h"
 
 namespace twill::cli {
 namespace {

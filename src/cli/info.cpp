@@ -6,7 +6,7 @@
 
 #include "base/thread_pool.h"
 #include "cli/commands.h"
-#include "cli/text_format.h"
+#include "cli/screen/text_format.h"
 #include "ops/kernel_table.h"
 #include "twill/version.h"
 

@@ -7,16 +7,16 @@
 #include <fmt/format.h>
 
 #include "base/require.h"
-#include "cli/bench_setup.h"
+#include "cli/bench/bench_setup.h"
+#include "cli/bench/paired_ratio.h"
 #include "cli/commands.h"
-#include "cli/moving_line.h"
-#include "cli/paired_ratio.h"
-#include "cli/plan_report.h"
-#include "cli/text_format.h"
+#include "cli/planning/plan_report.h"
+#include "cli/screen/moving_line.h"
+#include "cli/screen/text_format.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
-#include "train/device_choice.h"
-#include "train/trainer.h"
+#include "train/run/device_choice.h"
+#include "train/step/trainer.h"
 
 namespace twill::cli {
 namespace {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// twill probe descent: the table of train/probe_descent.h.
+// twill probe descent: the table of train/studies/probe_descent.h.
 #include <fmt/format.h>
 
 #include "cli/commands.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
-#include "train/probe_descent.h"
+#include "train/studies/probe_descent.h"
 
 namespace twill::cli {
 namespace {

@@ -7,10 +7,10 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/text_format.h"
+#include "cli/screen/text_format.h"
 #include "io/atomic_file.h"
-#include "train/run_config.h"
-#include "train/sparsity_records.h"
+#include "train/run/run_config.h"
+#include "train/run/sparsity_records.h"
 
 namespace twill::cli {
 namespace {

@@ -4,8 +4,8 @@
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "train/sampler.h"
-#include "train/trained_model.h"
+#include "train/model/sampler.h"
+#include "train/model/trained_model.h"
 
 namespace twill::cli {
 

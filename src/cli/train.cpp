@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
-#include "cli/first_run.h"
-#include "cli/interrupt.h"
-#include "cli/own_program.h"
-#include "cli/plan_apart.h"
-#include "cli/progress.h"
-#include "cli/terminal.h"
-#include "cli/words.h"
-#include "train/training_run.h"
+#include "cli/planning/first_run.h"
+#include "cli/planning/own_program.h"
+#include "cli/planning/plan_apart.h"
+#include "cli/screen/interrupt.h"
+#include "cli/screen/progress.h"
+#include "cli/screen/terminal.h"
+#include "cli/screen/words.h"
+#include "train/run/training_run.h"
 
 namespace twill::cli {
 namespace {

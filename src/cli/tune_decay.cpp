@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// twill tune decay: the table of train/tune_decay.h.
+// twill tune decay: the table of train/studies/tune_decay.h.
 #include <cstdio>
 
 #include <fmt/format.h>
 
 #include "cli/commands.h"
-#include "cli/interrupt.h"
-#include "cli/words.h"
+#include "cli/screen/interrupt.h"
+#include "cli/screen/words.h"
 #include "io/atomic_file.h"
 #include "io/json_value.h"
-#include "train/tune_decay.h"
+#include "train/studies/tune_decay.h"
 
 namespace twill::cli {
 namespace {

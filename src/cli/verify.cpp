@@ -15,8 +15,8 @@
 #include "io/atomic_file.h"
 #include "io/json_value.h"
 #include "io/paths.h"
-#include "train/checkpoint.h"
-#include "train/run_folder.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
 
 namespace twill::cli {
 namespace {

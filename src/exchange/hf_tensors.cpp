@@ -89,7 +89,7 @@ constexpr Rule kLlamaFront[] = {
     {"embed_tokens.weight", "embedding.tokens.weight", Kind::kMatrix, Size::kVocab, Size::kWidth},
 };
 // Ours joins q, k, v into one matrix, and up and gate into another: [value | gate] of
-// ops/activation.h, where the gate is the half that passes through the non-linearity.
+// ops/layers/activation.h, where the gate is the half that passes through the non-linearity.
 constexpr Rule kLlamaBlock[] = {
     {"input_layernorm.weight", "attention_norm.weight", Kind::kVector, Size::kWidth},
     {"self_attn.q_proj.weight", "attention.qkv.weight", Kind::kMatrix, Size::kQuery, Size::kWidth},

@@ -9,8 +9,8 @@
 #include "base/require.h"
 #include "base/rng.h"
 #include "base/thread_pool.h"
-#include "ops/fill.h"
-#include "ops/sum.h"
+#include "ops/numbers/fill.h"
+#include "ops/numbers/sum.h"
 #include "ops/transfer.h"
 
 namespace twill {

@@ -6,7 +6,7 @@
 #include <string>
 
 #include "base/fields.h"
-#include "ops/activation.h"
+#include "ops/layers/activation.h"
 
 namespace twill {
 

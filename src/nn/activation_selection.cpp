@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/activation_selection.h"
 
-#include "ops/gemm.h"
-#include "ops/mask.h"
-#include "ops/route_tokens.h"
-#include "ops/venom.h"
+#include "ops/products/gemm.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/route_tokens.h"
+#include "ops/selection/venom.h"
 
 namespace twill {
 namespace {

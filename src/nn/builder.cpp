@@ -3,7 +3,7 @@
 
 #include <utility>
 
-#include "ops/cast.h"
+#include "ops/numbers/cast.h"
 
 namespace twill {
 

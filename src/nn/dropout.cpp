@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/dropout.h"
 
-#include "ops/dropout.h"
+#include "ops/layers/dropout.h"
 
 namespace twill {
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/embedding.h"
 
-#include "ops/embedding.h"
+#include "ops/layers/embedding.h"
 
 namespace twill {
 

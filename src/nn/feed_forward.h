@@ -8,7 +8,7 @@
 #include "nn/activation_selection.h"
 #include "nn/linear.h"
 #include "nn/residual_output.h"
-#include "ops/activation.h"
+#include "ops/layers/activation.h"
 
 namespace twill {
 

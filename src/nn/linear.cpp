@@ -5,12 +5,12 @@
 #include <cmath>
 
 #include "base/require.h"
-#include "ops/activation_sample.h"
-#include "ops/column_sum.h"
-#include "ops/gemm.h"
-#include "ops/mvue24.h"
-#include "ops/packed_times.h"
-#include "ops/times_packed.h"
+#include "ops/numbers/column_sum.h"
+#include "ops/packing/activation_sample.h"
+#include "ops/products/gemm.h"
+#include "ops/products/packed_times.h"
+#include "ops/products/times_packed.h"
+#include "ops/selection/mvue24.h"
 
 namespace twill {
 namespace {

@@ -9,11 +9,11 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
-#include "ops/activation.h"
-#include "ops/fp8.h"
-#include "ops/gemm.h"
-#include "ops/mvue24.h"
-#include "ops/pack_sample.h"
+#include "ops/layers/activation.h"
+#include "ops/numbers/fp8.h"
+#include "ops/packing/pack_sample.h"
+#include "ops/products/gemm.h"
+#include "ops/selection/mvue24.h"
 
 namespace twill {
 
@@ -35,7 +35,7 @@ class Linear {
   // y (tokens, out) = x (tokens, in) Wᵀ + b [+ addend]
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
   // The same with an activation behind it: before = x Wᵀ + b, y = f(before); y has half the columns
-  // where f is gated. keeps_slope, where packs_forward(): before = f' of that instead (ops/times_packed.h)
+  // where f is gated. keeps_slope, where packs_forward(): before = f' of that instead (ops/products/times_packed.h)
   void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y,
                          bool keeps_slope = false) const;
   // dx (tokens, in) = dy W

@@ -3,10 +3,10 @@
 
 #include <algorithm>
 
-#include "ops/cross_entropy.h"
-#include "ops/fill.h"
-#include "ops/gemm.h"
-#include "ops/times_packed.h"
+#include "ops/layers/cross_entropy.h"
+#include "ops/numbers/fill.h"
+#include "ops/products/gemm.h"
+#include "ops/products/times_packed.h"
 
 namespace twill {
 namespace {

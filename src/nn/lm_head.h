@@ -27,7 +27,7 @@ class LmHead {
   void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
                          View dx) const;
 
-  // The same loss, and the likeliest id behind every token (best, i32; see ops/cross_entropy.h).
+  // The same loss, and the likeliest id behind every token (best, i32; see ops/layers/cross_entropy.h).
   void score(const Pass& pass, ConstView x, ConstView targets, View loss, View best) const;
 
   // Logits (1, vocab) of one row of x.

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/norm.h"
 
-#include "ops/layer_norm.h"
-#include "ops/rms_norm.h"
+#include "ops/layers/layer_norm.h"
+#include "ops/layers/rms_norm.h"
 
 namespace twill {
 

@@ -8,12 +8,12 @@
 #include <optional>
 #include <string>
 
-#include "ops/activation.h"
-#include "ops/attention_pattern.h"
+#include "ops/attention/attention_pattern.h"
 #include "ops/context.h"
-#include "ops/groups24.h"
-#include "ops/kept.h"
-#include "ops/packed_matrix.h"
+#include "ops/layers/activation.h"
+#include "ops/packing/packed_matrix.h"
+#include "ops/selection/groups24.h"
+#include "ops/selection/kept.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -25,7 +25,7 @@ enum class LayerFamily : std::uint8_t { kAttention, kFfn, kHead };
 // How dY enters the weight gradient.
 enum class WgradSample : std::uint8_t { kDense, kMvue, kMvueTwoDraw };
 
-// Number format of the three products, simulated (ops/fp8.h).
+// Number format of the three products, simulated (ops/numbers/fp8.h).
 //   kReference  forward: both operands e4m3; dgrad and wgrad: both e5m2 (as S-STE ran it)
 //   kMixed      weights and activations e4m3, gradients e5m2
 enum class Fp8Mode : std::uint8_t { kNone, kReference, kMixed };
@@ -123,7 +123,7 @@ struct FfnSeam {
   // Filled in a training pass while `measures` is set.
   bool measures = false;
   View nonzero = {};          // (hidden) i32: tokens in which a neuron fired, before the selection
-  View mass = {};             // (3) f64, see ops/venom.h: the forward selection
+  View mass = {};             // (3) f64, see ops/selection/venom.h: the forward selection
   View transposed_mass = {};  // (6) f64: the same for the activations and for their gradients
   std::int64_t measured_tokens = 0;
 };

@@ -4,9 +4,9 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "ops/attention.h"
-#include "ops/cached_attention.h"
-#include "ops/rotary.h"
+#include "ops/attention/attention.h"
+#include "ops/attention/cached_attention.h"
+#include "ops/attention/rotary.h"
 
 namespace twill {
 namespace {

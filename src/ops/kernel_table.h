@@ -252,7 +252,7 @@ struct KernelTable {
   // cache holds; 0 when there is no memory for them.
   double (*copy_bytes_per_second)(const Device&, Queue&) = nullptr;
   DeviceReadings (*readings)(const Device&) = nullptr;
-  // The vendor's own 2:4 product, what ours are measured against (ops/peer_product.h).
+  // The vendor's own 2:4 product, what ours are measured against (ops/products/peer_product.h).
   PeerProductReport (*open_peer_product)(const PeerProductArgs&, const Device&, Queue&) = nullptr;
   // Activations walked down the tokens of one channel after the other, as a kernel for channel-major
   // products would: the same bits. What that order costs on rows of tokens is for `bench gemm` to show.

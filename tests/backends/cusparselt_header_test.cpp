@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cuda/cusparselt_library.h"
+#include "backends/cuda/sparse_products/cusparselt_library.h"
 
 namespace twill::cuda::cusparselt {
 namespace {

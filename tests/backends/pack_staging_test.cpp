@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The arithmetic of the kernel that packs both sides of a weight.
-#include "backends/cuda/pack_staging.h"
+#include "backends/cuda/packing/pack_staging.h"
 
 #include <array>
 #include <cstdint>

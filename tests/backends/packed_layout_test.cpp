@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The layout of packed 2:4 matrices against what sparse tensor cores want, told another way.
-#include "backends/cuda/packed_layout.h"
+#include "backends/cuda/packing/packed_layout.h"
 
 #include <bit>
 #include <set>
@@ -8,8 +8,8 @@
 
 #include <fmt/format.h>
 
-#include "backends/cuda/packed_operand.h"
-#include "ops/pack24.h"
+#include "backends/cuda/packing/packed_operand.h"
+#include "ops/packing/pack24.h"
 #include "support/sparse_data.h"
 
 namespace twill::cuda {
@@ -180,7 +180,7 @@ TEST(PackedLayout, TheSideChoosesTheOrder) {
 
 class PackedLayoutOfMasks : public SeededTest {};
 
-// The nibbles of ops/pack24.h in the device's words: every one of their bits is where bit_of says,
+// The nibbles of ops/packing/pack24.h in the device's words: every one of their bits is where bit_of says,
 // no other bit is set, and the nibbles come back.
 TEST_F(PackedLayoutOfMasks, NibblesGoThereAndBack) {
   Random random;

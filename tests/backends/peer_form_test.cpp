@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every way to tell a library about a product is the same product.
-#include "backends/cuda/peer_form.h"
+#include "backends/cuda/sparse_products/peer_form.h"
 
 #include <vector>
 
@@ -31,7 +31,7 @@ Matrix multiplied(const PeerForm& form, const Matrix& a, const Matrix& b) {
   return d;
 }
 
-// c of ops/peer_product.h, by its formula.
+// c of ops/products/peer_product.h, by its formula.
 Matrix wanted(const PeerSizes& p, const Matrix& structured, const Matrix& other) {
   const bool right = p.side == PackedSide::kRight;
   Matrix c(static_cast<std::size_t>(p.m * p.n));

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Searched products on a GPU. Every queue here is new and has a cache of its own, so that it
 // searches.
-#include "backends/cuda/product_choices.h"
+#include "backends/cuda/products/product_choices.h"
 
 #include <algorithm>
 #include <cmath>
@@ -12,7 +12,7 @@
 #include <gtest/gtest.h>
 
 #include "io/temp_dir.h"
-#include "ops/gemm.h"
+#include "ops/products/gemm.h"
 #include "support/buffer.h"
 #include "support/judge.h"
 #include "support/seeds.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/product_file.h"
+#include "backends/cuda/products/product_file.h"
 
 #include <sys/wait.h>
 #include <unistd.h>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "backends/cuda/product_race.h"
+#include "backends/cuda/products/product_race.h"
 
 #include <algorithm>
 #include <limits>

@@ -8,7 +8,7 @@
 #include <utility>
 #include <vector>
 
-#include "backends/cuda/product_file.h"
+#include "backends/cuda/products/product_file.h"
 #include "base/log.h"
 
 namespace twill::cuda {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // How the lanes of a warp put the positions of 16 rows together.
-#include "backends/cuda/soft_pack_lanes.h"
+#include "backends/cuda/packing/soft_pack_lanes.h"
 
 #include <array>
 #include <cstdint>
@@ -8,7 +8,7 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cuda/packed_layout.h"
+#include "backends/cuda/packing/packed_layout.h"
 #include "support/seeds.h"
 
 namespace twill::cuda {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // What lanes read of tiles against the fragments of ldmatrix and mma.sp.m16n8k32, as NVIDIA's PTX ISA
 // tells them, and the product of a tile out of them against a plain one. Numbers stand for bf16.
-#include "backends/cuda/sparse_fragments.h"
+#include "backends/cuda/sparse_products/sparse_fragments.h"
 
 #include <array>
 #include <cstring>
@@ -10,8 +10,8 @@
 
 #include <gtest/gtest.h>
 
-#include "backends/cuda/packed_layout.h"
-#include "ops/packed24_problem.h"
+#include "backends/cuda/packing/packed_layout.h"
+#include "ops/products/packed24_problem.h"
 #include "support/seeds.h"
 
 namespace twill::cuda {

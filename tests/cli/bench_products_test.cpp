@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // What `twill bench gemm` does on a GPU, on the CPU and in f32: only the peer is missing there.
-#include "cli/bench_products.h"
+#include "cli/bench/bench_products.h"
 
 #include <algorithm>
 #include <cmath>

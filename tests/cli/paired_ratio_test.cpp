@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/paired_ratio.h"
+#include "cli/bench/paired_ratio.h"
 
 #include <numeric>
 

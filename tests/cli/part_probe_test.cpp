@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 // What bench ffn and bench block count as masked decay where the optimizer works on a device.
-#include "cli/part_probe.h"
+#include "cli/bench/part_probe.h"
 
 #include <algorithm>
 
 #include <gtest/gtest.h>
 
-#include "ops/update_all.h"
+#include "ops/update/update_all.h"
 #include "support/fake_device.h"
 #include "support/test_clock.h"
 #include "train/tiny_run.h"

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/phase_alone.h"
+#include "cli/bench/phase_alone.h"
 
 #include <gtest/gtest.h>
 
-#include "train/run_config.h"
+#include "train/run/run_config.h"
 
 namespace twill::cli {
 namespace {

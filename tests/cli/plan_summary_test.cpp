@@ -2,8 +2,8 @@
 // The arithmetic of `twill plan`, on entries whose times are round numbers.
 #include <gtest/gtest.h>
 
-#include "cli/plan_report.h"
-#include "cli/plan_summary.h"
+#include "cli/planning/plan_report.h"
+#include "cli/planning/plan_summary.h"
 
 namespace twill::cli {
 namespace {

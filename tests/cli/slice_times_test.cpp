@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/slice_times.h"
+#include "cli/bench/slice_times.h"
 
 #include <chrono>
 #include <string>

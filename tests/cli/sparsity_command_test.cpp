@@ -6,7 +6,7 @@
 
 #include "cli/process.h"
 #include "io/temp_dir.h"
-#include "sparsity/recipe.h"
+#include "sparsity/recipe/recipe.h"
 #include "train/tiny_run.h"
 
 namespace twill {

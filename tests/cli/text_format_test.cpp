@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/text_format.h"
+#include "cli/screen/text_format.h"
 
 #include <gtest/gtest.h>
 

@@ -10,7 +10,7 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
-#include "ops/column_sum.h"
+#include "ops/numbers/column_sum.h"
 #include "support/finite_difference.h"
 #include "support/seeds.h"
 #include "tensor/tensor.h"

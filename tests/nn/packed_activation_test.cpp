@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/feed_forward.h"
-#include "ops/packed_matrix.h"
+#include "ops/packing/packed_matrix.h"
 #include "ops/transfer.h"
 #include "support/tables.h"
 

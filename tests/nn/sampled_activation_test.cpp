@@ -4,9 +4,9 @@
 #include <gtest/gtest.h>
 
 #include "nn/feed_forward.h"
-#include "ops/activation_sample.h"
-#include "ops/column_sum.h"
-#include "ops/mvue24.h"
+#include "ops/numbers/column_sum.h"
+#include "ops/packing/activation_sample.h"
+#include "ops/selection/mvue24.h"
 #include "ops/transfer.h"
 #include "support/tables.h"
 

@@ -6,9 +6,9 @@
 
 #include "base/require.h"
 #include "base/thread_pool.h"
-#include "ops/cast.h"
-#include "ops/fill.h"
-#include "ops/gemm.h"
+#include "ops/numbers/cast.h"
+#include "ops/numbers/fill.h"
+#include "ops/products/gemm.h"
 #include "support/buffer.h"
 #include "support/expect_error.h"
 

@@ -4,18 +4,18 @@
 #include <cmath>
 #include <utility>
 
-#include "ops/attention.h"
-#include "ops/fp8.h"
-#include "ops/mask.h"
-#include "ops/moment_change.h"
+#include "ops/attention/attention.h"
 #include "ops/mutation.h"
-#include "ops/mvue24.h"
-#include "ops/pack24.h"
-#include "ops/route_tokens.h"
-#include "ops/select24.h"
-#include "ops/soft_threshold24.h"
-#include "ops/topology.h"
-#include "ops/venom.h"
+#include "ops/numbers/fp8.h"
+#include "ops/packing/pack24.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/mvue24.h"
+#include "ops/selection/route_tokens.h"
+#include "ops/selection/select24.h"
+#include "ops/selection/soft_threshold24.h"
+#include "ops/selection/topology.h"
+#include "ops/selection/venom.h"
+#include "ops/update/moment_change.h"
 
 namespace twill {
 namespace {

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/fill.h"
+#include "ops/numbers/fill.h"
 #include "tensor/tensor.h"
 
 namespace twill {

@@ -5,10 +5,10 @@
 #include <string>
 #include <vector>
 
-#include "ops/cast.h"
-#include "ops/fill.h"
-#include "ops/gemm.h"
-#include "ops/layer_norm.h"
+#include "ops/layers/layer_norm.h"
+#include "ops/numbers/cast.h"
+#include "ops/numbers/fill.h"
+#include "ops/products/gemm.h"
 #include "support/expect_error.h"
 #include "support/fake_device.h"
 #include "support/tables.h"

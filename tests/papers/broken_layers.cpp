@@ -2,14 +2,14 @@
 // Rules of layers, broken from below: what a layer would compute if it left one of them out.
 #include <algorithm>
 
-#include "ops/activation.h"
-#include "ops/column_sum.h"
-#include "ops/fp8.h"
-#include "ops/gemm.h"
-#include "ops/mask.h"
-#include "ops/mvue24.h"
-#include "ops/select24.h"
-#include "ops/venom.h"
+#include "ops/layers/activation.h"
+#include "ops/numbers/column_sum.h"
+#include "ops/numbers/fp8.h"
+#include "ops/products/gemm.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/mvue24.h"
+#include "ops/selection/select24.h"
+#include "ops/selection/venom.h"
 #include "papers/broken.h"
 #include "papers/spoil.h"
 

@@ -3,11 +3,11 @@
 #include <algorithm>
 #include <cmath>
 
-#include "ops/mask.h"
-#include "ops/masked_decay.h"
-#include "ops/pack24.h"
-#include "ops/select24.h"
-#include "ops/transposable24.h"
+#include "ops/packing/pack24.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/select24.h"
+#include "ops/selection/transposable24.h"
+#include "ops/update/masked_decay.h"
 #include "papers/spoil.h"
 
 namespace twill {

@@ -5,12 +5,12 @@
 #include <span>
 
 #include "base/rng.h"
-#include "ops/adamw.h"
-#include "ops/fp8.h"
-#include "ops/moment_change.h"
 #include "ops/mutation.h"
-#include "ops/mvue24.h"
-#include "ops/soft_threshold24.h"
+#include "ops/numbers/fp8.h"
+#include "ops/selection/mvue24.h"
+#include "ops/selection/soft_threshold24.h"
+#include "ops/update/adamw.h"
+#include "ops/update/moment_change.h"
 #include "papers/broken.h"
 
 namespace twill {

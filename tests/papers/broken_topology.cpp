@@ -4,7 +4,7 @@
 #include <utility>
 #include <vector>
 
-#include "ops/topology.h"
+#include "ops/selection/topology.h"
 #include "papers/broken.h"
 
 namespace twill {

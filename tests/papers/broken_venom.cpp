@@ -5,9 +5,9 @@
 #include <string_view>
 #include <vector>
 
-#include "ops/attention.h"
-#include "ops/route_tokens.h"
-#include "ops/venom.h"
+#include "ops/attention/attention.h"
+#include "ops/selection/route_tokens.h"
+#include "ops/selection/venom.h"
 #include "papers/broken.h"
 #include "papers/spoil.h"
 

@@ -4,10 +4,10 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/activation.h"
-#include "ops/layout24.h"
-#include "ops/masked_decay.h"
-#include "ops/pack24.h"
+#include "ops/layers/activation.h"
+#include "ops/packing/layout24.h"
+#include "ops/packing/pack24.h"
+#include "ops/update/masked_decay.h"
 #include "papers/broken.h"
 #include "papers/selection.h"
 

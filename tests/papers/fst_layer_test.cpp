@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/transposable24.h"
+#include "ops/selection/transposable24.h"
 #include "papers/broken.h"
 #include "papers/linear_kit.h"
 #include "papers/soft_support.h"

@@ -11,7 +11,7 @@
 
 #include "nn/builder.h"
 #include "nn/pass.h"
-#include "ops/gemm.h"
+#include "ops/products/gemm.h"
 #include "support/seeds.h"
 #include "tensor/tensor.h"
 

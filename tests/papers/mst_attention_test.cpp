@@ -5,7 +5,7 @@
 #include <numeric>
 #include <utility>
 
-#include "ops/attention.h"
+#include "ops/attention/attention.h"
 #include "papers/broken.h"
 #include "support/tables.h"
 #include "tensor/tensor.h"

@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsity/flop_account.h"
+#include "sparsity/account/flop_account.h"
 #include "support/expect_error.h"
 
 namespace twill {

@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "sparsity/churn.h"
-#include "sparsity/density.h"
+#include "sparsity/topology/density.h"
+#include "sparsity/weights/churn.h"
 #include "support/expect_error.h"
 
 namespace twill {

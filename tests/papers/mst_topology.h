@@ -6,7 +6,7 @@
 #include <numeric>
 #include <vector>
 
-#include "ops/topology.h"
+#include "ops/selection/topology.h"
 
 namespace twill {
 

@@ -9,9 +9,9 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/adamw.h"
+#include "ops/update/adamw.h"
 #include "papers/broken.h"
-#include "sparsity/churn.h"
+#include "sparsity/weights/churn.h"
 #include "support/seeds.h"
 
 namespace twill {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "io/temp_dir.h"
-#include "train/checkpoint.h"
+#include "train/run/checkpoint.h"
 #include "train/tiny_run.h"
 
 namespace twill {

@@ -7,9 +7,9 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "ops/mask.h"
-#include "ops/select24.h"
-#include "ops/transposable24.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/select24.h"
+#include "ops/selection/transposable24.h"
 #include "support/seeds.h"
 
 namespace twill {

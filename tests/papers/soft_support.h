@@ -9,8 +9,8 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "ops/mvue24.h"
-#include "ops/soft_threshold24.h"
+#include "ops/selection/mvue24.h"
+#include "ops/selection/soft_threshold24.h"
 
 namespace twill {
 

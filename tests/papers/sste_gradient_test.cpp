@@ -2,9 +2,9 @@
 // s-ste.md, sections 7.1 and 7.2: FP8 and the MVUE statistics. fst.md: the rule of STEP.
 #include <gtest/gtest.h>
 
-#include "ops/adamw.h"
-#include "ops/fp8.h"
-#include "ops/moment_change.h"
+#include "ops/numbers/fp8.h"
+#include "ops/update/adamw.h"
+#include "ops/update/moment_change.h"
 #include "papers/broken.h"
 #include "papers/soft_support.h"
 

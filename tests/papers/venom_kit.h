@@ -8,7 +8,7 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "ops/venom.h"
+#include "ops/selection/venom.h"
 
 namespace twill {
 

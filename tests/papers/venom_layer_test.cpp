@@ -2,11 +2,11 @@
 // venom.md 7, the FFN: literal steps, the axes of its weights, and what a selection leaves alone.
 #include <gtest/gtest.h>
 
-#include "ops/mask.h"
-#include "ops/soft_threshold24.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/soft_threshold24.h"
 #include "papers/broken.h"
 #include "papers/ffn_kit.h"
-#include "sparsity/weight_projection.h"
+#include "sparsity/weights/weight_projection.h"
 #include "support/tables.h"
 
 namespace twill {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "nn/layer_gradient.h"
-#include "ops/venom.h"
+#include "ops/selection/venom.h"
 #include "papers/broken.h"
 #include "papers/ffn_kit.h"
 #include "support/tables.h"

@@ -5,14 +5,14 @@
 #include <set>
 #include <utility>
 
-#include "ops/mask.h"
-#include "ops/route_tokens.h"
+#include "ops/selection/mask.h"
+#include "ops/selection/route_tokens.h"
 #include "papers/broken.h"
 #include "papers/ffn_kit.h"
 #include "papers/venom_kit.h"
-#include "sparsity/feature_split.h"
-#include "sparsity/neuron_clusters.h"
-#include "sparsity/venom_speed.h"
+#include "sparsity/activations/feature_split.h"
+#include "sparsity/activations/neuron_clusters.h"
+#include "sparsity/plan/venom_speed.h"
 #include "support/tables.h"
 
 namespace twill {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sparsity/feature_split.h"
+#include "sparsity/activations/feature_split.h"
 
 #include <numeric>
 

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sparsity/health.h"
+#include "sparsity/account/health.h"
 
 #include <gtest/gtest.h>
 
-#include "sparsity/phase_clock.h"
+#include "sparsity/recipe/phase_clock.h"
 #include "support/expect_error.h"
 
 namespace twill {

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 // What a measured plan compares, by a clock that only the kernels move.
-#include "sparsity/measure_plan.h"
+#include "sparsity/plan/measure_plan.h"
 
 #include <gtest/gtest.h>
 
-#include "ops/column_sum.h"
-#include "ops/gemm.h"
-#include "ops/packed_times.h"
-#include "ops/times_packed.h"
+#include "ops/numbers/column_sum.h"
+#include "ops/products/gemm.h"
+#include "ops/products/packed_times.h"
+#include "ops/products/times_packed.h"
 #include "papers/recipe_run.h"
 #include "support/fake_device.h"
 #include "support/test_clock.h"

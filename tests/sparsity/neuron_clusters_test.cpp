@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sparsity/neuron_clusters.h"
+#include "sparsity/activations/neuron_clusters.h"
 
 #include <algorithm>
 #include <cmath>

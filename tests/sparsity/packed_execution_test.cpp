@@ -7,8 +7,8 @@
 
 #include "io/temp_dir.h"
 #include "papers/recipe_run.h"
-#include "sparsity/measure_plan.h"
-#include "sparsity/plan.h"
+#include "sparsity/plan/measure_plan.h"
+#include "sparsity/plan/plan.h"
 
 namespace twill {
 namespace {

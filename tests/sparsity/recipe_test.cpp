@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Recipes as data: what is read, what is refused, and in which words.
-#include "sparsity/recipe.h"
+#include "sparsity/recipe/recipe.h"
 
 #include <gtest/gtest.h>
 

@@ -7,10 +7,10 @@
 #include <gtest/gtest.h>
 
 #include "io/temp_dir.h"
-#include "ops/packed_matrix.h"
-#include "ops/soft_threshold24.h"
+#include "ops/packing/packed_matrix.h"
+#include "ops/selection/soft_threshold24.h"
 #include "papers/recipe_run.h"
-#include "sparsity/engine.h"
+#include "sparsity/engine/engine.h"
 
 namespace twill {
 namespace {

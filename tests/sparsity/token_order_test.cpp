@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "sparsity/token_order.h"
+#include "sparsity/activations/token_order.h"
 
 #include <algorithm>
 #include <numeric>

@@ -6,7 +6,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/fill.h"
+#include "ops/numbers/fill.h"
 #include "ops/transfer.h"
 #include "support/expect_error.h"
 

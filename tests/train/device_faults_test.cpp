@@ -9,8 +9,8 @@
 #include <gtest/gtest.h>
 
 #include "base/require.h"
-#include "ops/attention.h"
-#include "ops/update_all.h"
+#include "ops/attention/attention.h"
+#include "ops/update/update_all.h"
 #include "support/expect_error.h"
 #include "train/fake_run.h"
 

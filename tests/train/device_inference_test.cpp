@@ -9,8 +9,8 @@
 #include "eval/likelihood.h"
 #include "models/tiny_models.h"
 #include "support/fake_device.h"
-#include "train/host_masters.h"
-#include "train/sampler.h"
+#include "train/model/sampler.h"
+#include "train/step/host_masters.h"
 
 namespace twill {
 namespace {

@@ -8,8 +8,8 @@
 #include "nn/recompute.h"
 #include "papers/recipe_run.h"
 #include "support/expected.h"
-#include "train/checkpoint.h"
 #include "train/fake_run.h"
+#include "train/run/checkpoint.h"
 
 namespace twill {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/device_step.h"
+#include "train/step/device_step.h"
 
 #include <cmath>
 #include <ostream>

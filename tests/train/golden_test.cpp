@@ -7,9 +7,9 @@
 #include <gtest/gtest.h>
 
 #include "data/corpus.h"
-#include "train/device_choice.h"
-#include "train/trainer.h"
-#include "train/training_run.h"
+#include "train/run/device_choice.h"
+#include "train/run/training_run.h"
+#include "train/step/trainer.h"
 
 namespace twill {
 namespace {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/host_masters.h"
+#include "train/step/host_masters.h"
 
 #include <cmath>
 #include <memory>
@@ -7,11 +7,11 @@
 #include <gtest/gtest.h>
 
 #include "io/temp_dir.h"
-#include "ops/fill.h"
+#include "ops/numbers/fill.h"
 #include "support/expect_error.h"
 #include "support/judge.h"
-#include "train/checkpoint.h"
 #include "train/fake_run.h"
+#include "train/run/checkpoint.h"
 
 namespace twill {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that come from elsewhere become runs and starting points of runs.
-#include "train/import_model.h"
+#include "train/model/import_model.h"
 #include "ops/transfer.h"
 
 #include <algorithm>
@@ -14,9 +14,9 @@
 #include "exchange/memory_model.h"
 #include "io/temp_dir.h"
 #include "support/expect_error.h"
-#include "train/checkpoint.h"
+#include "train/model/trained_model.h"
+#include "train/run/checkpoint.h"
 #include "train/tiny_run.h"
-#include "train/trained_model.h"
 
 namespace twill {
 namespace {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A sparse run's memory beside that of the same run trained dense.
-#include "train/memory_table.h"
+#include "train/step/memory_table.h"
 
 #include <map>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/optimizer.h"
+#include "train/step/optimizer.h"
 
 #include <cmath>
 #include <string>
@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-#include "ops/fill.h"
+#include "ops/numbers/fill.h"
 #include "ops/transfer.h"
 #include "support/expect_error.h"
 #include "train/tiny_run.h"

@@ -4,7 +4,7 @@
 
 #include "support/expect_error.h"
 #include "train/planned_run.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 
 namespace twill {
 namespace {

@@ -14,7 +14,7 @@
 #include "base/log.h"
 #include "io/temp_dir.h"
 #include "io/toml_config.h"
-#include "train/make_plan.h"
+#include "train/run/make_plan.h"
 #include "train/stop_after.h"
 #include "train/tiny_run.h"
 

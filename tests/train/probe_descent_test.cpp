@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/probe_descent.h"
+#include "train/studies/probe_descent.h"
 
 #include <cmath>
 
 #include <gtest/gtest.h>
 
 #include "io/temp_dir.h"
-#include "ops/soft_threshold24.h"
+#include "ops/selection/soft_threshold24.h"
 #include "support/expect_error.h"
 #include "tensor/tensor.h"
-#include "train/frozen_projection.h"
+#include "train/run/frozen_projection.h"
 #include "train/tiny_run.h"
 
 namespace twill {

@@ -4,9 +4,9 @@
 
 #include "nn/recompute.h"
 #include "ops/kernel_table.h"
-#include "ops/times_packed.h"
+#include "ops/products/times_packed.h"
 #include "papers/recipe_run.h"
-#include "sparsity/recipe.h"
+#include "sparsity/recipe/recipe.h"
 #include "train/fake_run.h"
 #include "train/tiny_run.h"
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/roof.h"
+#include "train/step/roof.h"
 
 #include <vector>
 
 #include <gtest/gtest.h>
 
-#include "ops/gemm.h"
+#include "ops/products/gemm.h"
 
 namespace twill {
 namespace {

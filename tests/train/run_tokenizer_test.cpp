@@ -6,7 +6,7 @@
 #include "data/test_tokenizer.h"
 #include "io/error_text.h"
 #include "io/temp_dir.h"
-#include "train/run_folder.h"
+#include "train/run/run_folder.h"
 #include "train/tiny_run.h"
 
 namespace twill {

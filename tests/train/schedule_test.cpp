@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/schedule.h"
+#include "train/step/schedule.h"
 
 #include <gtest/gtest.h>
 

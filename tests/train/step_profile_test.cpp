@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/step_profile.h"
+#include "train/step/step_profile.h"
 
 #include <gtest/gtest.h>
 
@@ -49,7 +49,7 @@ void expect_times(const ProfiledStep& step) {
 }
 
 // Two counts of the same work that know nothing of each other: the products as they ran, and the
-// formula of sparsity/flop_account.h without its attention, 12 L d T per token.
+// formula of sparsity/account/flop_account.h without its attention, 12 L d T per token.
 TEST(StepProfile, TheProductsOfAStepAreThoseOfTheFormula) {
   const ProfiledStep step;
   const double attention = 12.0 * 2 * 16 * 16 * kTokens;

@@ -4,7 +4,7 @@
 #include <atomic>
 #include <cstdint>
 
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 namespace twill {
 

@@ -6,9 +6,9 @@
 #include <vector>
 
 #include "data/corpus.h"
-#include "train/device_choice.h"
-#include "train/trainer.h"
-#include "train/training_run.h"
+#include "train/run/device_choice.h"
+#include "train/run/training_run.h"
+#include "train/step/trainer.h"
 
 namespace twill {
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/trainer.h"
+#include "train/step/trainer.h"
 
 #include <cmath>
 #include <limits>

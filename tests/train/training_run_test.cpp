@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/training_run.h"
+#include "train/run/training_run.h"
 
 #include <filesystem>
 #include <sstream>
@@ -9,8 +9,8 @@
 
 #include "io/temp_dir.h"
 #include "support/expect_error.h"
-#include "train/checkpoint.h"
-#include "train/run_folder.h"
+#include "train/run/checkpoint.h"
+#include "train/run/run_folder.h"
 #include "train/stop_after.h"
 #include "train/tiny_run.h"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "train/tune_decay.h"
+#include "train/studies/tune_decay.h"
 
 #include <filesystem>
 

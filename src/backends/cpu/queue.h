@@ -6,10 +6,10 @@
 #include <cstdint>
 #include <functional>
 
-#include "backends/cpu/kept_scratch.h"
-#include "backends/cpu/packed_scratch.h"
-#include "backends/cpu/rotary_table.h"
-#include "backends/cpu/rounded_products.h"
+#include "backends/cpu/attention/rotary_table.h"
+#include "backends/cpu/products/packed_scratch.h"
+#include "backends/cpu/products/rounded_products.h"
+#include "backends/cpu/selection/kept_scratch.h"
 #include "base/thread_pool.h"
 #include "ops/kernel_table.h"
 

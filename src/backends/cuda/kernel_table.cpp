@@ -2,19 +2,19 @@
 // Which op is implemented by what.
 #include "ops/kernel_table.h"
 
-#include "backends/cuda/cusparselt.h"
-#include "backends/cuda/device_query.h"
-#include "backends/cuda/graph.h"
 #include "backends/cuda/kernels.h"
-#include "backends/cuda/memory.h"
-#include "backends/cuda/nvml.h"
-#include "backends/cuda/product_choices.h"
-#include "backends/cuda/queue.h"
-#include "backends/cuda/ranges.h"
-#include "backends/cuda/roof.h"
-#include "backends/cuda/sparse_products.h"
+#include "backends/cuda/products/product_choices.h"
+#include "backends/cuda/runtime/device_query.h"
+#include "backends/cuda/runtime/graph.h"
+#include "backends/cuda/runtime/memory.h"
+#include "backends/cuda/runtime/nvml.h"
+#include "backends/cuda/runtime/queue.h"
+#include "backends/cuda/runtime/ranges.h"
+#include "backends/cuda/runtime/roof.h"
+#include "backends/cuda/runtime/timer.h"
+#include "backends/cuda/sparse_products/cusparselt.h"
+#include "backends/cuda/sparse_products/sparse_products.h"
 #include "backends/cuda/sparsity_kernels.h"
-#include "backends/cuda/timer.h"
 
 namespace twill {
 namespace {

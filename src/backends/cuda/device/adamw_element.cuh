@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW (ops/adamw.h) for one element and for a piece of a tensor. adamw.cu and update_all.cu share
+// AdamW (ops/update/adamw.h) for one element and for a piece of a tensor. adamw.cu and update_all.cu share
 // it: the same settings give the same bits in both. Products and sums name their rounding, so that
 // no compiler's choice of fused multiply-adds stands between them.
 //

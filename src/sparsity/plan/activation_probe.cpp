@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/plan/activation_probe.h"
+
+#include <algorithm>
+#include <cmath>
+
+#include "base/rng.h"
+#include "ops/timer.h"
+#include "sparsity/activations/activation_steering.h"
+#include "sparsity/activations/token_order.h"
+
+namespace twill {
+namespace {
+
+constexpr CallLimits kSelectionCalls{};
+
+void fill_random(View view, std::uint64_t stream) {
+  float* values = view.as<float>();
+  for (std::int64_t i = 0; i < view.num_elements(); ++i) {
+    const Philox4 bits = random_bits(stream, Purpose::kTest, 1, static_cast<std::uint64_t>(i));
+    values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
+  }
+}
+
+Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
+                     std::uint64_t stream) {
+  Tensor tensor(DType::kF32, {rows, cols}, context.memory());
+  fill_random(tensor.view(), stream);
+  return tensor;
+}
+
+Tensor random_order(const Context& context, std::int64_t count, std::uint32_t stream) {
+  Tensor tensor(DType::kI32, {count}, context.memory());
+  std::ranges::copy(random_token_order(count, 1, stream), tensor.view().as<std::int32_t>());
+  return tensor;
+}
+
+}  // namespace
+
+ActivationProbe::ActivationProbe(const Context& context, const LinearSeam& input,
+                                 std::int64_t tokens, const ActivationsPart& part)
+    : context_(context),
+      tokens_(tokens),
+      width_(input.weight->shape[1]),
+      hidden_(input.weight->shape[0]),
+      kept_(most_selected(part)),
+      builder_(context,
+               {.max_time = tokens, .selects_activations = true, .packed_activations = kept_}),
+      seam_(builder_.ffn_seam({.name = "ffn", .width = width_, .hidden = hidden_})),
+      input_(builder_, "ffn.input", {.in = width_, .out = hidden_}),
+      output_(builder_, "ffn.output",
+              {.in = hidden_, .out = width_, .width_axis = GroupAxis::kWithinColumn}),
+      selection_(builder_, seam_) {
+  builder_.commit();
+  for (Parameter& parameter : builder_.parameters()) fill_random(parameter.value, 1);
+  point_seam(part);
+}
+
+void ActivationProbe::point_seam(const ActivationsPart& part) {
+  set_selection(seam_, part);
+  seam_.selects = true;
+  fixed_order_ = random_order(context_, tokens_, 1);
+  neuron_order_ = random_order(context_, hidden_, 2);
+  const std::int64_t count = std::max<std::int64_t>(1, part.m / 4);
+  clusters_ = Tensor(DType::kI32, {hidden_}, context_.memory());
+  dense_neurons_ = Tensor(DType::kU8, {hidden_}, context_.memory());
+  centroids_ = random_matrix(context_, count, width_, 2);
+  const auto dense = std::llround(part.dense_share * static_cast<double>(hidden_));
+  for (std::int64_t i = 0; i < hidden_; ++i) {
+    clusters_.view().as<std::int32_t>()[i] = static_cast<std::int32_t>(i % count);
+    dense_neurons_.view().as<std::uint8_t>()[i] = i < dense;
+  }
+  seam_.fixed_order = fixed_order_.view();
+  if (part.clusters || (dense > 0 && seam_.dense_forward))
+    seam_.neuron_order = neuron_order_.view();
+  seam_.clusters = clusters_.view();
+  seam_.centroids = centroids_.view();
+  if (dense > 0) seam_.dense_neurons = dense_neurons_.view();
+}
+
+ActivationProbe::Seconds ActivationProbe::measure() {
+  Tensor x = random_matrix(context_, tokens_, width_, 3),
+         y = random_matrix(context_, tokens_, width_, 4);
+  Tensor a = random_matrix(context_, tokens_, hidden_, 5);
+  Tensor dz = random_matrix(context_, tokens_, hidden_, 6);
+  const Pass pass{.context = context_, .time = tokens_, .training = true, .as_trained = true};
+  const auto time = [&](const auto& body) { return best_seconds(context_, kSelectionCalls, body); };
+  const auto select_again = [&](const Tensor& of, bool is_gradient) {
+    return selection_.for_wgrad(pass, of.view(), is_gradient);
+  };
+  Seconds seconds;
+  seconds.output_selection = time([&] { selection_.forward(pass, x.view(), a.view()); }) +
+                             time([&] { select_again(a, /*is_gradient=*/false); });
+  seconds.input_selection = time([&] { selection_.backward(pass, dz.view()); }) +
+                            time([&] { select_again(dz, /*is_gradient=*/true); });
+  const PackedActivations all{.forward = kept_, .dgrad = kept_, .wgrad = kept_};
+  for (LinearSeam& seam : builder_.linear_seams()) seam.packed_activations = all;
+  seconds.output.forward = time([&] { output_.forward(pass, a.view(), y.view(), x.view()); });
+  seconds.input.dgrad = time([&] { input_.dgrad(pass, dz.view(), y.view()); });
+  const ConstView a_of_wgrad = select_again(a, /*is_gradient=*/false);
+  seconds.output.wgrad = time([&] { output_.weight_gradient(pass, a_of_wgrad, y.view()); });
+  const ConstView dz_of_wgrad = select_again(dz, /*is_gradient=*/true);
+  seconds.input.wgrad = time([&] { input_.weight_gradient(pass, x.view(), dz_of_wgrad); });
+  return seconds;
+}
+
+}  // namespace twill

@@ -1,0 +1,349 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "sparsity/plan/measure_plan.h"
+
+#include <algorithm>
+#include <chrono>
+#include <cmath>
+#include <map>
+#include <optional>
+#include <thread>
+
+#include "nn/builder.h"
+#include "ops/packing/packed_matrix.h"
+#include "ops/transfer.h"
+#include "sparsity/plan/activation_probe.h"
+#include "sparsity/plan/layer_probe.h"
+#include "sparsity/recipe/scope.h"
+
+namespace twill {
+namespace {
+
+// A product that is timed has at most so many FLOPs: 30 ms on two good cores.
+constexpr double kMostFlops = 8e9;
+// The reference computes naively: its plan need not be good, but must end.
+constexpr double kMostReferenceFlops = 1e7;
+// Packed must win by so much: timings of a busy machine differ by as much between calls. A GPU has its
+// own clock, both take turns on it, and at its power limit a packed product leaves more for what runs
+// beside it than its time alone tells: at d 1600 packed weight gradients take 0.97 of dense ones, and the
+// FFN gains 2 % by them.
+constexpr double kProductMargin = 0.97, kProductMarginOfGpu = 1.0, kLayerMargin = 0.98;
+// A kept topology is measured at two densities, and its time taken as a line through both.
+constexpr double kSparser = 0.1, kDenser = 0.5;
+// Nobody gains above: at 0.6 of the entries the best packed product is as quick as a dense one.
+constexpr double kDensest = 0.6;
+
+struct Line {
+  double at_zero = 0.0, slope = 0.0;
+  double operator()(double density) const { return at_zero + slope * density; }
+  // The density below which the line stays under `limit`.
+  double below(double limit) const {
+    if (slope <= 0.0) return at_zero < limit ? kDensest : 0.0;
+    return std::clamp((limit - at_zero) / slope, 0.0, kDensest);
+  }
+};
+
+Line line_through(double sparser, double denser) {
+  const double slope = (denser - sparser) / (kDenser - kSparser);
+  return {.at_zero = sparser - slope * kSparser, .slope = slope};
+}
+
+struct TopologyLines {
+  Line forward, dgrad, wgrad;
+  double upkeep = 0.0, new_mask = 0.0;
+};
+
+class Planner {
+ public:
+  Planner(const Context& context, const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
+          const PlanRequest& request)
+      : context_(context), recipe_(recipe), layers_(layers), request_(request) {}
+
+  Plan measure() {
+    Plan plan;
+    plan.execution = "auto";
+    plan.device = context_.kernels().describe();
+    plan.tokens = request_.tokens;
+    plan.layer = planned_shapes(recipe_, layers_);
+    for (PlanEntry& entry : plan.layer) entry.on = phase_of(entry).activations.is_dense();
+    const double expected = slowed_by_packed(context_);
+    const bool measures = expected > 0.0 && request_.is_alone && !plan.layer.empty();
+    const double settled = measures ? probe(plan.layer.front()).settled_seconds() : 0.0;
+    std::int64_t done = 0;
+    for (PlanEntry& entry : plan.layer) {
+      if (request_.progress)
+        request_.progress(done++, static_cast<std::int64_t>(plan.layer.size()));
+      if (phase_of(entry).activations.is_dense() || only_role(entry) == FfnRole::kNone) {
+        decide(entry);
+      } else {
+        decide_selecting(entry, plan);
+      }
+    }
+    join_topologies(plan);
+    plan.slowed_by_packed =
+        measures && plan.is_packed() ? slowed_since(settled, plan.layer.front()) : expected;
+    if (plan.slowed_by_packed > 0.0 && plan.is_packed()) turn_off_what_slows(plan);
+    return plan;
+  }
+
+ private:
+  const PhaseConfig& phase_of(const PlanEntry& entry) const {
+    return recipe_.phase[static_cast<std::size_t>(entry.phase)];
+  }
+
+  const LinearSeam& seam_of(const PlanEntry& entry) const {
+    const PhaseConfig& phase = phase_of(entry);
+    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
+    return *std::ranges::find_if(layers_, [&](const LinearSeam& seam) {
+      const Shape& shape = seam.weight->shape;
+      return shape[0] == entry.outputs && shape[1] == entry.inputs && is_in_scope(seam, words);
+    });
+  }
+
+  bool any_matches(const std::vector<std::string>& globs, const PlanEntry& entry) const {
+    return std::ranges::any_of(layers_, [&](const LinearSeam& seam) {
+      const Shape& shape = seam.weight->shape;
+      return shape[0] == entry.outputs && shape[1] == entry.inputs && matches_any(globs, seam.name);
+    });
+  }
+
+  // Of all layers in scope that have the shape; none where they differ: what belongs to an FFN cannot
+  // be told from the others then, and the shape is off.
+  std::optional<FfnRole> only_role(const PlanEntry& entry) const {
+    const PhaseConfig& phase = phase_of(entry);
+    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
+    const FfnRole role = ffn_role(seam_of(entry));
+    for (const LinearSeam& seam : layers_)
+      if (entry.is_of(seam) && is_in_scope(seam, words) && ffn_role(seam) != role)
+        return std::nullopt;
+    return role;
+  }
+
+  // The other matrix of the FFN whose input matrix this is; nullptr where it cannot select.
+  PlanEntry* output_of(const PlanEntry& input, Plan& plan) const {
+    const ActivationsPart& part = phase_of(input).activations;
+    const auto found = std::ranges::find_if(plan.layer, [&](const PlanEntry& entry) {
+      return entry.phase == input.phase && entry.outputs == input.inputs &&
+             entry.inputs == input.outputs && only_role(entry) == FfnRole::kOutput;
+    });
+    const std::int64_t m = part.pattern == "2:4" ? 4 : part.m;
+    return found != plan.layer.end() && input.outputs % m == 0 ? &*found : nullptr;
+  }
+
+  std::int64_t probed_tokens(const PlanEntry& entry) const {
+    if (!shares_memory(context_)) return request_.tokens;  // milliseconds at most
+    const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
+    const bool is_naive = context_.kernels().plain_gemm == nullptr;
+    const auto most =
+        static_cast<std::int64_t>((is_naive ? kMostReferenceFlops : kMostFlops) / flops) / 64 * 64;
+    return std::min(request_.tokens, std::max<std::int64_t>(most, 64));
+  }
+
+  LayerProbe probe(const PlanEntry& entry, bool samples = false) {
+    const std::int64_t tokens = probed_tokens(entry);
+    scale_ = static_cast<double>(request_.tokens) / static_cast<double>(tokens);
+    return LayerProbe(context_, seam_of(entry), tokens, request_.type, samples);
+  }
+
+  ProductSeconds scaled(ProductSeconds seconds) const {
+    return {.forward = scale_ * seconds.forward,
+            .dgrad = scale_ * seconds.dgrad,
+            .wgrad = scale_ * seconds.wgrad};
+  }
+
+  void decide(PlanEntry& entry) {
+    const PhaseConfig& phase = phase_of(entry);
+    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
+                             (phase.weights.is_topology() && !packs_any_mask(context_));
+    entry.on = !only_masked && packs_matrices(context_, request_.type);
+    if (!entry.on) {
+      // A phase of sparse attention alone asks nothing of the weights.
+      entry.on = phase.weights.is_dense() && phase.quantise.format == "none" &&
+                 phase.activations.is_dense() && phase.wgrad.estimator == "dense";
+      return;
+    }
+    if (phase.weights.is_topology()) {
+      decide_topology(entry, phase);
+    } else {
+      decide_pattern(entry, phase);
+    }
+  }
+
+  // An FFN that selects activations: both of its matrices, when the first is met.
+  void decide_selecting(PlanEntry& input, Plan& plan) {
+    const PhaseConfig& phase = phase_of(input);
+    if (only_role(input) != FfnRole::kInput || phase.quantise.format != "none" ||
+        !packs_any_mask(context_))
+      return;
+    PlanEntry* output = output_of(input, plan);
+    if (output == nullptr) return;
+    for (PlanEntry* entry : {&input, output}) {
+      if (phase.weights.is_dense()) {
+        entry->packed = entry->dense = scaled(probe(*entry).dense());
+      } else {
+        decide_pattern(*entry, phase);
+      }
+    }
+    const std::int64_t tokens = probed_tokens(input);
+    const auto seconds =
+        ActivationProbe(context_, seam_of(input), tokens, phase.activations).measure();
+    const ProductSeconds of_input = scaled(seconds.input), of_output = scaled(seconds.output);
+    const auto choose = [](double selected, double dense, double& packed, double& below) {
+      const bool gains = selected < kProductMargin * dense && (below == 0.0 || selected < packed);
+      if (gains || below == 0.0) packed = selected;
+      if (gains) below = 0.0;
+      return gains;
+    };
+    input.dgrad_selected =
+        choose(of_input.dgrad, input.dense.dgrad, input.packed.dgrad, input.dgrad_below);
+    input.wgrad_selected =
+        choose(of_input.wgrad, input.dense.wgrad, input.packed.wgrad, input.wgrad_below);
+    output->forward_selected = choose(of_output.forward, output->dense.forward,
+                                      output->packed.forward, output->forward_below);
+    output->wgrad_selected =
+        choose(of_output.wgrad, output->dense.wgrad, output->packed.wgrad, output->wgrad_below);
+    input.selection = scale_ * seconds.input_selection;
+    output->selection = scale_ * seconds.output_selection;
+    input.on = output->on = true;  // for seconds()
+    input.on = output->on = (input.packs_activations() || output->packs_activations()) &&
+                            input.seconds() + output->seconds() <
+                                kLayerMargin * (input.dense.sum() + output->dense.sum());
+  }
+
+  void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
+    const bool samples = phase.wgrad.estimator != "dense";
+    LayerProbe layer = probe(entry, samples);
+    const LayerProbe::Compared seconds = layer.compare(phase);
+    entry.packed = scaled(seconds.packed);
+    entry.dense = scaled(seconds.dense);
+    if (!samples) entry.packed.wgrad = entry.dense.wgrad;
+    entry.density =
+        phase.weights.pattern == "V:2:M" ? 2.0 / static_cast<double>(phase.weights.m) : 0.5;
+    const double margin = shares_memory(context_) ? kProductMargin : kProductMarginOfGpu;
+    const auto below = [margin](double packed_one, double dense_one) {
+      return packed_one < margin * dense_one ? kDensest : 0.0;
+    };
+    // A product that the recipe leaves dense has nothing to gain.
+    if (!any_matches(phase.weights.forward, entry)) entry.packed.forward = entry.dense.forward;
+    if (!any_matches(phase.weights.dgrad, entry)) entry.packed.dgrad = entry.dense.dgrad;
+    // What this backend cannot pack has no time: it runs as dense does.
+    const auto possible = [](double& packed_one, double dense_one) {
+      if (!std::isfinite(packed_one)) packed_one = dense_one;
+    };
+    possible(entry.packed.forward, entry.dense.forward);
+    possible(entry.packed.dgrad, entry.dense.dgrad);
+    possible(entry.packed.wgrad, entry.dense.wgrad);
+    entry.forward_below = below(entry.packed.forward, entry.dense.forward);
+    entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
+    entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;
+    const LayerProbe::Upkeep upkeep{.packs_forward = entry.packs_forward(),
+                                    .packs_dgrad = entry.packs_dgrad(),
+                                    .decays_apart = decays_apart()};
+    entry.upkeep = layer.pattern_upkeep(phase, upkeep) / static_cast<double>(request_.accumulation);
+    entry.on = entry.seconds() < kLayerMargin * entry.dense.sum();
+  }
+
+  // On a device AdamW does it on the way: the mask is 1 of some 30 bytes of a weight that it moves.
+  bool decays_apart() const {
+    return shares_memory(context_) || context_.kernels().adamw_all == nullptr ||
+           !recipe_.steps_on_device();
+  }
+
+  void decide_topology(PlanEntry& entry, const PhaseConfig& phase) {
+    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    if (!lines_.contains(key)) measure_lines(entry);
+    const TopologyLines& lines = lines_.at(key);
+    entry.dense = dense_.at(key);
+    entry.density = std::min(phase.topology.density, phase.topology.end());
+    entry.packed = {.forward = lines.forward(entry.density),
+                    .dgrad = lines.dgrad(entry.density),
+                    .wgrad = lines.wgrad(entry.density)};
+    // A step that moves the topology has the dense wgrad, and packs anew.
+    const auto accumulation = static_cast<double>(request_.accumulation);
+    const auto interval = static_cast<double>(phase.topology.interval_in(request_.steps));
+    const double move =
+        lines.new_mask + accumulation * std::max(0.0, entry.dense.wgrad - entry.packed.wgrad);
+    entry.upkeep = (lines.upkeep + move / interval) / accumulation;
+    entry.forward_below = lines.forward.below(kProductMargin * entry.dense.forward);
+    entry.dgrad_below = lines.dgrad.below(kProductMargin * entry.dense.dgrad);
+    entry.wgrad_below = lines.wgrad.below(kProductMargin * entry.dense.wgrad);
+  }
+
+  void measure_lines(const PlanEntry& entry) {
+    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    LayerProbe layer = probe(entry);
+    dense_[key] = scaled(layer.dense());
+    const LayerProbe::Topology sparser = layer.topology(kSparser), denser = layer.topology(kDenser);
+    const ProductSeconds low = scaled(sparser.products), high = scaled(denser.products);
+    lines_[key] = {.forward = line_through(low.forward, high.forward),
+                   .dgrad = line_through(low.dgrad, high.dgrad),
+                   .wgrad = line_through(low.wgrad, high.wgrad),
+                   .upkeep = sparser.upkeep,
+                   .new_mask = sparser.new_mask};
+  }
+
+  // One topology has one set of layers in all its phases: a shape is on in all of them if it gains
+  // where it is sparsest.
+  void join_topologies(Plan& plan) const {
+    std::map<std::pair<std::int64_t, std::int64_t>, bool> gains;
+    for (const PlanEntry& entry : plan.layer)
+      if (phase_of(entry).weights.is_topology())
+        gains[{entry.outputs, entry.inputs}] |=
+            entry.on && entry.seconds() < kLayerMargin * entry.dense.sum();
+    for (PlanEntry& entry : plan.layer)
+      if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
+  }
+
+  // By what a dense product takes longer than it did before anything was packed. The driver lowers clocks when
+  // work comes to a GPU that had none.
+  double slowed_since(double settled, const PlanEntry& entry) {
+    constexpr auto kRest = std::chrono::milliseconds(300);
+    LayerProbe again = probe(entry);
+    std::this_thread::sleep_for(kRest);
+    return std::max(0.0, again.settled_seconds() / settled - 1.0);
+  }
+
+  // Where no phase gains as much as packed products take from everything beside them, nothing is packed. One
+  // that does has paid for the others.
+  void turn_off_what_slows(Plan& plan) const {
+    for (std::int64_t phase = 0; phase < std::ssize(recipe_.phase); ++phase) {
+      double gained = 0.0, dense = 0.0, weights = 0.0;
+      for (const PlanEntry& entry : plan.layer) {
+        if (entry.phase != phase || entry.dense.sum() == 0.0) continue;
+        const auto layers = static_cast<double>(entry.layers);
+        dense += layers * entry.dense.sum();
+        weights += layers * static_cast<double>(entry.outputs * entry.inputs);
+        if (entry.on) gained += layers * (entry.dense.sum() - entry.seconds());
+      }
+      if (weights > 0.0 && gained >= plan.slowed_by_packed * dense * all_weights() / weights)
+        return;
+    }
+    plan.slows_too_much = true;
+    for (PlanEntry& entry : plan.layer)
+      if (entry.dense.sum() > 0.0) entry.on = false;
+  }
+
+  // Layers out of scope as well: their products go at the rate of the measured ones, more or less.
+  double all_weights() const {
+    double sum = 0.0;
+    for (const LinearSeam& seam : layers_)
+      sum += static_cast<double>(seam.weight->shape.num_elements());
+    return sum;
+  }
+
+  const Context& context_;
+  const RecipeConfig& recipe_;
+  const std::deque<LinearSeam>& layers_;
+  const PlanRequest& request_;
+  double scale_ = 1.0;
+  std::map<std::pair<std::int64_t, std::int64_t>, TopologyLines> lines_;
+  std::map<std::pair<std::int64_t, std::int64_t>, ProductSeconds> dense_;
+};
+
+}  // namespace
+
+Plan measure_plan(const Context& context, const RecipeConfig& recipe,
+                  const std::deque<LinearSeam>& layers, const PlanRequest& request) {
+  return Planner(context, recipe, layers, request).measure();
+}
+
+}  // namespace twill

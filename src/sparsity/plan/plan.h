@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+// How the layers of a recipe run: masked (dense operands with explicit zeros), packed (products that
+// leave zeros out), or off (the layer trains dense). The recipe says which of them may be chosen:
+//
+//   masked  nothing is packed, nothing is off: the judge
+//   packed  everything is packed that the backend can
+//   auto    whatever was measured to be quickest: a layer that gains nothing is off, and all of them where
+//           they gain less than packed weights take from everything else
+//
+// Packed changes no mask and no draw. Where a phase selects activations, four products of an FFN leave
+// out the zeros of these and not of the weight: forward of its output matrix, dgrad of its input
+// matrix, both weight gradients. In `auto` a layer is off where a phase asks for what only masked
+// execution can do (simulated number formats; on a backend that does not pack every mask also selected
+// activations), the two matrices of an FFN that selects are on or off together, and gradients are
+// sampled only where the packed product of the sample gains by it. Gated FFNs select nothing
+// (sparsity/activations/activation_steering.h).
+#pragma once
+
+#include <cstdint>
+#include <deque>
+#include <string>
+#include <vector>
+
+#include "base/fields.h"
+#include "sparsity/recipe/recipe.h"
+
+namespace twill {
+
+struct LinearSeam;
+
+// Seconds of one micro-batch, and of what a step adds to keep masks and packed weights up to date.
+struct ProductSeconds {
+  double forward = 0.0;
+  double dgrad = 0.0;
+  double wgrad = 0.0;
+  double sum() const { return forward + dgrad + wgrad; }
+};
+
+// One phase, one shape of weights.
+struct PlanEntry {
+  std::int64_t phase = 0;
+  std::int64_t outputs = 0;
+  std::int64_t inputs = 0;
+  std::int64_t layers = 0;  // of this shape
+  bool on = true;
+  // A product is packed where the weight's density is below; 0: never. A pattern such as 2:4 has one
+  // density, a kept topology goes through many.
+  double forward_below = 0.0;
+  double dgrad_below = 0.0;
+  double wgrad_below = 0.0;
+  // The product leaves out the zeros of selected activations, in the layers that have any there.
+  bool forward_selected = false;
+  bool dgrad_selected = false;
+  bool wgrad_selected = false;
+  // What was measured, at `density`; all 0 where nothing was.
+  double density = 1.0;
+  ProductSeconds dense;
+  ProductSeconds packed;
+  double upkeep = 0.0;     // per micro-batch
+  double selection = 0.0;  // of activations, per micro-batch; grows with its tokens
+
+  bool packs_activations() const { return forward_selected || dgrad_selected || wgrad_selected; }
+  bool packs_forward() const { return forward_selected || density < forward_below; }
+  bool packs_dgrad() const { return dgrad_selected || density < dgrad_below; }
+  bool packs_wgrad() const { return wgrad_selected || density < wgrad_below; }
+  // Whether a product leaves zeros out, at some density at least.
+  bool is_packed() const {
+    return on && (packs_activations() || forward_below + dgrad_below + wgrad_below > 0.0);
+  }
+  bool is_of(const LinearSeam& seam) const;  // has the shape
+  // Per micro-batch, of the quickest way to run each product.
+  double seconds() const;
+  void fields(FieldVisitor& visit);
+};
+
+struct Plan {
+  std::string execution = "masked";
+  std::string device;       // what it was measured on
+  std::int64_t tokens = 0;  // of a micro-batch
+  // The share of its time by which packed products slow everything on the device, as measured or as
+  // KernelTable::slowed_by_packed expects it, and whether everything is off because of that.
+  double slowed_by_packed = 0.0;
+  bool slows_too_much = false;
+  std::vector<PlanEntry> layer;
+  void fields(FieldVisitor& visit);
+
+  // How a layer runs; nullptr where the plan says nothing: masked.
+  const PlanEntry* find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const;
+  bool is_on(std::int64_t phase, const LinearSeam& seam) const;
+  // Whether a step of the phase, or of any, has products that leave zeros out.
+  bool is_packed(std::int64_t phase) const;
+  bool is_packed() const;
+  bool is_packed_from(std::int64_t phase) const;  // that one, or any behind it
+  // Whether FFNs select activations in a phase of a recipe that says so.
+  bool selects(std::int64_t phase) const;
+};
+
+// Which matrix of an FFN a layer is: what can be selected is the dY of the input, the x of the output.
+enum class FfnRole : std::uint8_t { kNone, kInput, kOutput };
+FfnRole ffn_role(const LinearSeam& seam);
+
+// One entry for every phase and shape of weights in its scope, all of it masked.
+std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
+                                      const std::deque<LinearSeam>& layers);
+
+// The plan of `execution` masked or packed: nothing to measure. Kept topologies and activations are
+// packed where the backend packs_any_mask() (ops/packing/packed_matrix.h).
+Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
+                bool packs_any_mask);
+
+// The parts of a recipe that are left when the plan is auto: see above.
+RecipeConfig without_masked_parts(RecipeConfig recipe, const Plan& plan);
+
+}  // namespace twill

@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <limits>
+
+#include "data/corpus.h"
+#include "data/tokenizer.h"
+#include "train/model/sampler.h"
+#include "train/run/checkpoint.h"
+#include "train/run/device_choice.h"
+#include "train/run/training_run.h"
+#include "train/step/trainer.h"
+#include "twill/twill.h"
+
+namespace twill {
+namespace {
+
+RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer& tokenizer) {
+  return resolved(read_run_config("", settings), tokenizer.vocab_size());
+}
+
+}  // namespace
+
+struct Session::State {
+  explicit State(const std::vector<std::string>& settings)
+      : tokenizer(open_tokenizer(data_tokenizer(read_run_config("", settings).data))),
+        config(config_of(settings, *tokenizer)),
+        corpus(load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
+                           static_cast<int>(config.threads))),
+        context(open_context(config)),
+        trainer(context, config, corpus) {
+    trainer.begin();
+  }
+
+  std::unique_ptr<Tokenizer> tokenizer;
+  RunConfig config;
+  Corpus corpus;
+  Context context;
+  Trainer trainer;
+};
+
+Session::Session(const std::vector<std::string>& settings)
+    : state_(std::make_unique<State>(settings)) {}
+Session::~Session() = default;
+Session::Session(Session&&) noexcept = default;
+Session& Session::operator=(Session&&) noexcept = default;
+
+StepReport Session::step() {
+  const StepResult result = state_->trainer.step();
+  return {.step = result.step,
+          .loss = result.loss,
+          .learning_rate = result.lr,
+          .gradient_norm = result.grad_norm,
+          .finite = result.finite};
+}
+
+bool Session::done() const { return state_->trainer.progress().step >= state_->config.train.steps; }
+
+double Session::validation_loss() { return state_->trainer.evaluate(); }
+
+std::string Session::sample(std::string_view prompt, std::int64_t tokens, double temperature,
+                            std::uint64_t seed) {
+  std::string text(prompt);
+  twill::sample(state_->context, state_->trainer.model(), *state_->tokenizer, prompt,
+                {.tokens = tokens, .temperature = temperature, .seed = seed},
+                [&](std::string_view piece) {
+                  text += piece;
+                  return true;
+                });
+  return text;
+}
+
+std::string Session::save(const std::string& folder) {
+  return save_checkpoint(folder, state_->trainer, std::numeric_limits<std::int64_t>::max());
+}
+
+}  // namespace twill

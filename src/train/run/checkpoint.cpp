@@ -1,0 +1,390 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/checkpoint.h"
+
+#include <algorithm>
+#include <deque>
+#include <filesystem>
+#include <functional>
+#include <map>
+#include <string_view>
+#include <system_error>
+
+#include "base/bf16.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/safetensors.h"
+#include "io/toml_config.h"
+#include "ops/transfer.h"
+#include "sparsity/weights/deployment.h"
+#include "tensor/tensor.h"
+#include "train/step/host_masters.h"
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+constexpr std::string_view kPrefix = "step-";
+constexpr std::string_view kHidden = ".unfinished-";
+constexpr std::string_view kModelFile = "model.safetensors";
+constexpr std::string_view kStateFile = "state.safetensors";
+constexpr std::string_view kSparsityFile = "sparsity.safetensors";
+// The two files of a checkpoint carry the same hash of the weights, so that files of different
+// checkpoints cannot be mixed unnoticed.
+constexpr const char* kWeightsKey = "twill.weights";
+constexpr const char* kModelKey = "twill.model";
+constexpr const char* kImportedKey = "twill.imported";
+// Says in model.safetensors that the third file belongs to it.
+constexpr const char* kSparsityKey = "twill.sparsity";
+constexpr std::string_view kDeployPrefix = "twill.deploy.";
+constexpr std::string_view kSparsityPrefix = "twill.sparsity.";
+
+std::string file_in(const std::string& checkpoint, std::string_view name) {
+  return checkpoint + "/" + std::string(name);
+}
+
+// A name under which no reader looks: for a checkpoint that is not whole yet, or no more.
+std::string hidden_path(const std::string& folder, const std::string& name) {
+  return folder + "/" + std::string(kHidden) + name;
+}
+
+std::string parent_of(const std::string& checkpoint) {
+  const std::string folder = fs::path(checkpoint).parent_path().string();
+  return folder.empty() ? "." : folder;
+}
+
+std::string hash_of_weights(const Builder& builder) {
+  Hasher hasher;
+  for (const Parameter& parameter : builder.parameters())
+    hasher.add(parameter.value.bytes(), static_cast<std::size_t>(parameter.value.num_bytes()));
+  return hash_text(hasher.value());
+}
+
+std::vector<TensorEntry> weight_entries(const Builder& builder) {
+  std::vector<TensorEntry> entries;
+  for (const Parameter& parameter : builder.parameters())
+    entries.push_back({parameter.name, parameter.value});
+  return entries;
+}
+
+std::vector<TensorEntry> moment_entries(const Optimizer& optimizer) {
+  std::vector<TensorEntry> entries;
+  for (const Optimizer::Slot& slot : optimizer.slots()) {
+    entries.push_back({slot.parameter->name + ".m", slot.m});
+    entries.push_back({slot.parameter->name + ".v", slot.v});
+  }
+  return entries;
+}
+
+std::map<std::string, std::string> progress_metadata(const Progress& progress) {
+  return {{"twill.step", std::to_string(progress.step)},
+          {"twill.updates", std::to_string(progress.updates)},
+          {"twill.tokens", std::to_string(progress.tokens)},
+          {"twill.windows", std::to_string(progress.windows)}};
+}
+
+std::string metadata_at(const SafetensorsFile& file, const std::string& key) {
+  const auto found = file.metadata().find(key);
+  require(found != file.metadata().end(), "{}: no {} in its metadata: not a file of Twill's",
+          file.path(), key);
+  return found->second;
+}
+
+std::int64_t number_at(const SafetensorsFile& file, const std::string& key) {
+  const std::string text = metadata_at(file, key);
+  require(!text.empty() && text.size() <= 18 &&
+              std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }),
+          "{}: {} is not a number: '{}'", file.path(), key, text);
+  return std::stoll(text);
+}
+
+SafetensorsFile open_checked(const std::string& checkpoint, std::string_view name) {
+  SafetensorsFile file(file_in(checkpoint, name));
+  // Ours always carry one: without it, the damage hit the checksum itself.
+  require(file.verify_checksum(), "{}: carries no checksum: damaged, or not a file of Twill's",
+          file.path());
+  return file;
+}
+
+// Every tensor of `entries` and no other.
+void require_same_tensors(const SafetensorsFile& file, const std::vector<TensorEntry>& entries) {
+  for (const TensorEntry& entry : entries)
+    require(file.contains(entry.name),
+            "{}: tensor {} is missing: the checkpoint belongs to another model", file.path(),
+            entry.name);
+  require(file.entries().size() == entries.size(),
+          "{}: has {} tensors, expected {}: the checkpoint belongs to another model", file.path(),
+          file.entries().size(), entries.size());
+}
+
+void read_weights(const SafetensorsFile& file, Builder& builder) {
+  require_same_tensors(file, weight_entries(builder));
+  for (Parameter& parameter : builder.parameters()) file.read_into(parameter.name, parameter.value);
+}
+
+// Every moment is there, in the type that the run keeps or in f32, from which bf16 can be had. Not
+// the other way: a run that says f32 shall have had f32 moments from its start.
+void require_moments(const SafetensorsFile& file, const Optimizer& optimizer) {
+  const std::vector<TensorEntry> wanted = moment_entries(optimizer);
+  require_same_tensors(file, wanted);
+  if (wanted.empty()) return;
+  const bool has_bf16 = file.entry(wanted.front().name).dtype == DType::kBf16;
+  const bool keeps_bf16 = wanted.front().view.dtype() == DType::kBf16;
+  require(
+      keeps_bf16 || !has_bf16,
+      "{}: its moments are bf16, but optimizer.moments = \"f32\"; set optimizer.moments=bf16, or "
+      "start a new run from the weights with train.start_from",
+      file.path());
+  if (keeps_bf16 && !has_bf16)
+    log_info(fmt::format("{}: f32 moments become bf16 (optimizer.moments)", file.path()));
+}
+
+void read_moment(const SafetensorsFile& file, const std::string& name, View moment) {
+  if (file.entry(name).dtype == moment.dtype()) return file.read_into(name, moment);
+  Tensor saved(wide_type(moment.dtype()), moment.shape());
+  file.read_into(name, saved.view());
+  const float* values = saved.view().as<float>();
+  std::transform(values, values + moment.num_elements(), moment.as<Bf16>(), to_bf16);
+}
+
+void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
+  require(metadata_at(model, kWeightsKey) == metadata_at(state, kWeightsKey),
+          "{} and {} belong to different checkpoints", model.path(), state.path());
+}
+
+bool is_sparse(const SafetensorsFile& model) { return model.metadata().contains(kSparsityKey); }
+
+void write_sparsity(const std::string& path, const Trainer& trainer, const std::string& weights) {
+  const SparsityEngine& sparsity = trainer.sparsity();
+  std::deque<HostCopy> on_host;
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, view] : sparsity.state_tensors())
+    entries.push_back({name, on_host.emplace_back(trainer.context(), view).view()});
+  std::map<std::string, std::string> metadata{{kWeightsKey, weights}};
+  for (const auto& [key, text] : sparsity.state_texts())
+    metadata[std::string(kSparsityPrefix) + key] = text;
+  for (const auto& [layer, rule] : sparsity.deployments())
+    metadata[std::string(kDeployPrefix) + layer] = rule;
+  write_safetensors(path, entries, metadata);
+}
+
+void read_sparsity(const std::string& checkpoint, Trainer& trainer) {
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  SparsityEngine& sparsity = trainer.sparsity();
+  std::vector<TensorEntry> entries;
+  for (const auto& [name, view] : sparsity.state_tensors()) entries.push_back({name, view});
+  require_same_tensors(file, entries);
+  for (const auto& [name, view] : sparsity.state_tensors()) {
+    Tensor saved(view.dtype(), view.shape());
+    file.read_into(name, saved.view());
+    copy_in(trainer.context(), view, saved.view().bytes());
+  }
+  std::map<std::string, std::string> texts;
+  for (const auto& [key, text] : file.metadata())
+    if (key.starts_with(kSparsityPrefix)) texts[key.substr(kSparsityPrefix.size())] = text;
+  sparsity.restore(trainer.context(), texts);
+}
+
+// Projects the weights of the layers that the checkpoint names.
+void deploy_weights(const std::string& checkpoint, Builder& builder) {
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  // Masters are on the host while files are read.
+  const Context host(cpu_table(), 1);
+  const Context& context = shares_memory(builder.context()) ? builder.context() : host;
+  for (const auto& [key, rule] : file.metadata()) {
+    if (!key.starts_with(kDeployPrefix)) continue;
+    const std::string layer = key.substr(kDeployPrefix.size());
+    const auto seam = std::ranges::find(builder.linear_seams(), layer, &LinearSeam::name);
+    require(seam != builder.linear_seams().end(), "{}: layer {} is not one of the model's",
+            file.path(), layer);
+    const View weight = seam->weight->value;
+    Tensor mask(DType::kU8, weight.shape());
+    if (rule == "mask") file.read_into(layer + ".mask", mask.view());
+    deploy(context, {layer, rule}, mask.view(), weight);
+  }
+}
+
+// What a process killed while writing or deleting leaves behind.
+void remove_leftovers(const std::string& folder) {
+  std::error_code ignored;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
+    if (entry.path().filename().string().starts_with(kHidden))
+      fs::remove_all(entry.path(), ignored);
+}
+
+void remove_old(const std::string& folder, std::int64_t keep) {
+  const std::vector<std::string> all = list_checkpoints(folder);
+  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
+    // Renamed first: a process killed while deleting leaves no half checkpoint under a good name.
+    std::error_code ignored;
+    fs::rename(all[i], hidden_path(folder, fs::path(all[i]).filename().string()), ignored);
+  }
+  remove_leftovers(folder);
+}
+
+// Writes a checkpoint's files with `write(folder)`; they appear whole or not at all.
+std::string publish(const std::string& folder, std::int64_t step,
+                    const std::function<void(const std::string&)>& write) {
+  const std::string name = fmt::format("{}{:08}", kPrefix, step);
+  const std::string temporary = hidden_path(folder, name);
+  remove_leftovers(folder);
+  create_directories(temporary);
+  try {
+    write(temporary);
+    publish_directory(temporary, folder + "/" + name);
+  } catch (...) {
+    remove_leftovers(folder);
+    throw;
+  }
+  return folder + "/" + name;
+}
+
+}  // namespace
+
+std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep) {
+  trainer.sparsity().write_moments(trainer.context());
+  const HostMasters masters(trainer.builder(), &trainer.optimizer());
+  std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
+    const std::string weights = hash_of_weights(trainer.builder());
+    ModelConfig model = trainer.config().model;
+    std::map<std::string, std::string> about{{kWeightsKey, weights},
+                                             {kModelKey, write_toml(model)}};
+    if (trainer.sparsity().has_state()) {
+      about[kSparsityKey] = std::string(kSparsityFile);
+      write_sparsity(file_in(temporary, kSparsityFile), trainer, weights);
+    }
+    write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()), about);
+    auto metadata = progress_metadata(trainer.progress());
+    metadata[kWeightsKey] = weights;
+    write_safetensors(file_in(temporary, kStateFile), moment_entries(trainer.optimizer()),
+                      metadata);
+  });
+  remove_old(folder, keep);
+  return path;
+}
+
+std::string save_imported(const std::string& folder, const Builder& builder, ModelConfig model,
+                          const std::string& origin) {
+  return publish(folder, 0, [&](const std::string& temporary) {
+    write_safetensors(file_in(temporary, kModelFile), weight_entries(builder),
+                      {{kWeightsKey, hash_of_weights(builder)},
+                       {kModelKey, write_toml(model)},
+                       {kImportedKey, origin}});
+  });
+}
+
+std::string imported_from(const std::string& checkpoint) {
+  try {
+    const SafetensorsFile file(file_in(checkpoint, kModelFile));
+    const auto found = file.metadata().find(kImportedKey);
+    return found == file.metadata().end() ? std::string() : found->second;
+  } catch (const Error&) {
+    return {};  // require_undamaged() says what is wrong with it
+  }
+}
+
+void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
+  require_undamaged(checkpoint, CheckpointFiles::kModelAndState);
+  const SafetensorsFile model(file_in(checkpoint, kModelFile));
+  const SafetensorsFile state(file_in(checkpoint, kStateFile));
+  require_moments(state, trainer.optimizer());
+  {
+    HostMasters masters(trainer.builder(), &trainer.optimizer());
+    read_weights(model, trainer.builder());
+    for (const Optimizer::Slot& slot : trainer.optimizer().slots()) {
+      read_moment(state, slot.parameter->name + ".m", slot.m);
+      read_moment(state, slot.parameter->name + ".v", slot.v);
+    }
+    masters.upload();
+  }
+  trainer.progress() = {.step = number_at(state, "twill.step"),
+                        .updates = number_at(state, "twill.updates"),
+                        .tokens = number_at(state, "twill.tokens"),
+                        .windows = number_at(state, "twill.windows")};
+  require(is_sparse(model) == trainer.sparsity().has_state(),
+          "{}: belongs to a run {} a sparse recipe", model.path(),
+          is_sparse(model) ? "with" : "without");
+  if (is_sparse(model)) {
+    read_sparsity(checkpoint, trainer);
+  } else {
+    trainer.sparsity().restore_dense(trainer.progress().tokens);
+  }
+}
+
+void load_weights(const std::string& checkpoint, Builder& builder) {
+  const SafetensorsFile model(file_in(checkpoint, kModelFile));
+  read_weights(model, builder);
+  if (is_sparse(model)) deploy_weights(checkpoint, builder);
+}
+
+std::int64_t num_projected_layers(const std::string& checkpoint) {
+  if (!is_sparse(SafetensorsFile(file_in(checkpoint, kModelFile)))) return 0;
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  return std::ranges::count_if(
+      file.metadata(), [](const auto& entry) { return entry.first.starts_with(kDeployPrefix); });
+}
+
+ModelConfig load_model_config(const std::string& checkpoint) {
+  const SafetensorsFile file(file_in(checkpoint, kModelFile));
+  ModelConfig config;
+  read(TomlDocument::parse_text(metadata_at(file, kModelKey), file.path()), config);
+  return config;
+}
+
+std::vector<std::string> list_checkpoints(const std::string& folder) {
+  std::vector<std::string> found;
+  std::error_code error;
+  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
+    if (step_of(entry.path().string()) >= 0) found.push_back(entry.path().string());
+  std::ranges::sort(found, {}, step_of);
+  return found;
+}
+
+std::int64_t step_of(const std::string& checkpoint) {
+  const std::string name = fs::path(checkpoint).filename().string();
+  const bool digits = name.size() > kPrefix.size() && name.size() <= kPrefix.size() + 18 &&
+                      name.starts_with(kPrefix) &&
+                      std::all_of(name.begin() + kPrefix.size(), name.end(),
+                                  [](char c) { return c >= '0' && c <= '9'; });
+  return digits ? std::stoll(name.substr(kPrefix.size())) : -1;
+}
+
+std::string find_damage(const std::string& checkpoint, CheckpointFiles files) {
+  try {
+    const SafetensorsFile model = open_checked(checkpoint, kModelFile);
+    if (files == CheckpointFiles::kModelAndState)
+      require_pair(model, open_checked(checkpoint, kStateFile));
+    if (is_sparse(model)) require_pair(model, open_checked(checkpoint, kSparsityFile));
+  } catch (const Error& error) {
+    return error.what();
+  }
+  return {};
+}
+
+void require_undamaged(const std::string& checkpoint, CheckpointFiles files) {
+  const std::string damage = find_damage(checkpoint, files);
+  if (damage.empty()) return;
+  const std::vector<std::string> all = list_checkpoints(parent_of(checkpoint));
+  for (auto older = all.rbegin(); older != all.rend(); ++older) {
+    if (step_of(*older) >= step_of(checkpoint) || !find_damage(*older, files).empty()) continue;
+    fail("{}; the previous good checkpoint is {}: give this path instead of the run", damage,
+         *older);
+  }
+  fail("{}; no older good checkpoint is left", damage);
+}
+
+void set_aside_later(const std::string& checkpoint) {
+  const std::string folder = parent_of(checkpoint);
+  for (const std::string& other : list_checkpoints(folder)) {
+    if (step_of(other) <= step_of(checkpoint)) continue;
+    const std::string aside = folder + "/replaced-" + fs::path(other).filename().string();
+    std::error_code error;
+    fs::remove_all(aside, error);
+    fs::rename(other, aside, error);
+    if (error) fail_to_write("rename", other, error.value());
+  }
+}
+
+}  // namespace twill

@@ -1,0 +1,193 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/make_plan.h"
+
+#include <sys/stat.h>
+
+#include <filesystem>
+#include <fstream>
+
+#include "base/cache_folder.h"
+#include "base/hash.h"
+#include "base/log.h"
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/toml_config.h"
+#include "models/decoder.h"
+#include "sparsity/engine/engine.h"
+#include "train/run/device_choice.h"
+
+namespace twill {
+namespace {
+
+namespace fs = std::filesystem;
+
+// The name of the CPU, as far as the system tells.
+std::string cpu_name() {
+  std::ifstream file("/proc/cpuinfo");
+  std::string line;
+  while (std::getline(file, line))
+    if (line.starts_with("model name")) return line.substr(line.find(':') + 1);
+  return {};
+}
+
+// Another build is another program: its times are its own.
+std::string build_mark() {
+  struct stat info {};
+  if (::stat("/proc/self/exe", &info) != 0) return {};
+  return fmt::format("{} {}", info.st_size, info.st_mtime);
+}
+
+// Everything that a measured plan depends on.
+std::string key_of(const Context& context, const RunConfig& config,
+                   const std::vector<PlanEntry>& shapes) {
+  RecipeConfig recipe = config.recipe;
+  std::string text = fmt::format(
+      "{}\n{}\n{} {} {}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(),
+      cpu_name(), context.kernels().describe(), name_of(storage_type(config, context)),
+      packs_matrices(context, storage_type(config, context)) ? "packs" : "packs nothing",
+      context.device().num_threads, config.micro_batch_tokens(), config.accumulation(),
+      config.train.steps, write_toml(recipe));
+  for (const PlanEntry& entry : shapes)
+    text += fmt::format("{} {} {} {}\n", entry.phase, entry.outputs, entry.inputs, entry.layers);
+  return hash_text(hash_bytes(text.data(), text.size()));
+}
+
+// Empty where nothing is kept.
+fs::path cached_plan(const std::string& key) {
+  const fs::path folder = cache_folder();
+  return folder.empty() ? fs::path() : folder / "plans" / (key + ".toml");
+}
+
+bool fits(const Plan& plan, const std::vector<PlanEntry>& shapes) {
+  for (const PlanEntry& shape : shapes)
+    if (plan.find(shape.phase, shape.outputs, shape.inputs) == nullptr) return false;
+  return plan.layer.size() == shapes.size();
+}
+
+bool needs_any_mask(const PlanEntry& entry, const RecipeConfig& recipe) {
+  const bool is_topology =
+      recipe.phase[static_cast<std::size_t>(entry.phase)].weights.is_topology();
+  const double below = entry.forward_below + entry.dgrad_below + entry.wgrad_below;
+  return entry.packs_activations() || (is_topology && below > 0.0);
+}
+
+// A plan that cannot be kept or read is measured again next time: nothing is lost but seconds.
+std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntry>& shapes) {
+  std::error_code error;
+  if (path.empty() || !fs::exists(path, error)) return std::nullopt;
+  try {
+    Plan plan = read_plan(path.string());
+    if (fits(plan, shapes)) return plan;
+  } catch (const Error& problem) {
+    log_warning(fmt::format("{}; measuring again", problem.what()));
+  }
+  return std::nullopt;
+}
+
+// Whether a plan measured by another process is a better one: it is found where that keeps it.
+bool is_measured_apart(const Context& context, const RunConfig& config, const fs::path& path,
+                       const PlanMaking& making) {
+  return making.measure_apart && !path.empty() && slowed_by_packed(context) > 0.0 &&
+         packs_matrices(context, storage_type(config, context));
+}
+
+void keep_plan(const fs::path& path, const Plan& plan) {
+  if (path.empty()) return;
+  try {
+    create_directories(path.parent_path().string());
+    write_plan(path.string(), plan);
+  } catch (const Error& problem) {
+    log_warning(fmt::format("the plan is not kept for later runs: {}", problem.what()));
+  }
+}
+
+}  // namespace
+
+Plan read_plan(const std::string& path) {
+  Plan plan;
+  read(TomlDocument::parse_file(path), plan);
+  return plan;
+}
+
+void write_plan(const std::string& path, const Plan& plan) {
+  Plan copy = plan;
+  write_file(path, write_toml(copy));
+}
+
+void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,
+                       const std::deque<LinearSeam>& layers, const std::string& path) {
+  const std::string& execution = config.recipe.execution;
+  require(
+      plan.execution == execution,
+      "{} is a plan of recipe.execution = \"{}\", but this run has \"{}\"; leave `plan` out, or "
+      "set the key",
+      path, plan.execution, execution);
+  if (execution == "masked") return;
+  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
+  for (const PlanEntry& shape : shapes)
+    require(plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
+            "{} says nothing about weights of {} x {} in phase {} of recipe \"{}\": it is the plan "
+            "of another run; leave `plan` out to have it measured, or name the right file",
+            path, shape.outputs, shape.inputs, shape.phase, config.recipe.name);
+  require(plan.layer.size() == shapes.size(),
+          "{} has {} entries where recipe \"{}\" and this model ask for {}: it is the plan of "
+          "another run; leave `plan` out to have it measured, or name the right file",
+          path, plan.layer.size(), config.recipe.name, shapes.size());
+  for (const PlanEntry& entry : plan.layer)
+    require(packs_matrices(context, storage_type(config, context)) || !entry.on ||
+                entry.forward_below + entry.dgrad_below + entry.wgrad_below == 0.0,
+            "{} has packed products, which the {} backend does not have; leave `plan` out to have "
+            "it measured here",
+            path, context.kernels().name);
+  for (const PlanEntry& entry : plan.layer)
+    require(packs_any_mask(context) || !entry.on || !needs_any_mask(entry, config.recipe),
+            "{} has packed products of kept topologies or activations, which the {} backend does "
+            "not have; leave `plan` out to have it measured here",
+            path, context.kernels().name);
+}
+
+Plan make_plan(const Context& context, const RunConfig& config,
+               const std::deque<LinearSeam>& layers, const PlanMaking& making) {
+  if (!config.plan.empty()) {
+    Plan plan = read_plan(config.plan);
+    require_plan_fits(context, plan, config, layers, config.plan);
+    return plan;
+  }
+  if (config.recipe.is_dense()) return {};
+  if (config.recipe.execution != "auto") {
+    const DType type = storage_type(config, context);
+    require(config.recipe.execution == "masked" || packs_matrices(context, type),
+            "recipe.execution = \"packed\": the {} backend has no packed products of {} on this "
+            "machine; use \"masked\" or \"auto\"",
+            context.kernels().name, name_of(type));
+    Plan plan = fixed_plan(config.recipe, layers, packs_any_mask(context));
+    plan.slowed_by_packed = slowed_by_packed(context);
+    return plan;
+  }
+  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
+  const fs::path path = cached_plan(key_of(context, config, shapes));
+  if (const auto kept = making.fresh ? std::nullopt : read_cached(path, shapes)) return *kept;
+  const bool apart = is_measured_apart(context, config, path, making);
+  if (apart && making.measure_apart(config))
+    if (const auto kept = read_cached(path, shapes)) return *kept;
+  Plan plan = measure_plan(context, config.recipe, layers,
+                           {.tokens = config.micro_batch_tokens(),
+                            .accumulation = config.accumulation(),
+                            .steps = config.train.steps,
+                            .type = storage_type(config, context),
+                            .is_alone = making.is_alone,
+                            .progress = making.progress});
+  if (!apart) keep_plan(path, plan);
+  return plan;
+}
+
+Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making) {
+  Builder builder(context, {.dtype = storage_type(config, context),
+                            .training = true,
+                            .max_batch = config.train.micro_batch,
+                            .max_time = config.sequence()});
+  const Decoder model(builder, config.model);
+  return make_plan(context, config, builder.linear_seams(), making);
+}
+
+}  // namespace twill

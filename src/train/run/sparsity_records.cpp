@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/sparsity_records.h"
+
+#include <vector>
+
+#include <fmt/format.h>
+
+namespace twill {
+namespace {
+
+JsonLine record(const LayerHealth& layer) {
+  return JsonLine()
+      .add("flip_rate", layer.flip_rate)
+      .add("interval_flip_rate", layer.interval_flip_rate)
+      .add("kept_l1", layer.kept_l1)
+      .add("kept_energy", layer.kept_energy)
+      .add("density", layer.density)
+      .add("beta", layer.beta);
+}
+
+JsonLine record(const FfnHealth& ffn) {
+  return JsonLine()
+      .add("activation_density", ffn.activation_density)
+      .add("dead_neurons", ffn.dead_neurons)
+      .add("dropped_columns", ffn.dropped_columns)
+      .add("dropped_rows", ffn.dropped_rows)
+      .add("dropped_transposed", ffn.dropped_transposed)
+      .add("dropped_gradient", ffn.dropped_gradient);
+}
+
+std::string pattern_text(const std::string& pattern, std::int64_t v, std::int64_t m) {
+  return pattern == "V:2:M" ? fmt::format("{}:2:{}", v, m) : pattern;
+}
+
+std::string topology_text(const TopologyPart& part) {
+  const std::string density = part.end() == part.density
+                                  ? fmt::format("{}", part.density)
+                                  : fmt::format("{} to {}", part.density, part.end());
+  const std::string moves = part.churn == 0.0 && part.end() == part.density ? "never moved"
+                            : part.interval > 0 ? fmt::format("moved every {} steps", part.interval)
+                                                : "moved 120 times a run";
+  return fmt::format("topology of density {}, {}", density, moves);
+}
+
+std::string weights_text(const PhaseConfig& phase) {
+  const WeightsPart& part = phase.weights;
+  if (part.is_dense()) return {};
+  if (part.is_topology()) return topology_text(phase.topology);
+  std::string text = pattern_text(part.pattern, part.v, part.m) + " weights";
+  if (part.is_soft()) return text + ", soft threshold";
+  return part.refresh == 1 ? text : text + fmt::format(", new masks every {} steps", part.refresh);
+}
+
+}  // namespace
+
+JsonLine health_record(const HealthSample& sample) {
+  JsonLine health = sample.has_mask ? record(sample.overall) : JsonLine();
+  JsonLine layers, ffns;
+  for (const LayerHealth& layer : sample.layers) layers.add(layer.name, record(layer));
+  for (const FfnHealth& ffn : sample.ffns) ffns.add(ffn.name, record(ffn));
+  if (!sample.layers.empty()) health.add("layers", layers);
+  if (!sample.ffns.empty()) health.add("activations", record(sample.overall_ffn)).add("ffns", ffns);
+  if (!sample.alarm.empty()) health.add("alarm", sample.alarm);
+  return JsonLine().add("step", sample.step).add("health", health);
+}
+
+std::string describe(const PhaseConfig& phase) {
+  std::vector<std::string> parts;
+  if (const std::string weights = weights_text(phase); !weights.empty()) parts.push_back(weights);
+  if (phase.wgrad.estimator.starts_with("mvue"))
+    parts.push_back(phase.wgrad.estimator + " gradients");
+  const ActivationsPart& activations = phase.activations;
+  if (!activations.is_dense())
+    parts.push_back(pattern_text(activations.pattern, activations.v, activations.m) +
+                    " activations");
+  if (phase.decay.on != "none")
+    parts.push_back(fmt::format("decay {} on {}", phase.decay.lambda, phase.decay.on));
+  if (phase.attention.mask != "causal") parts.push_back(phase.attention.mask + " attention");
+  if (phase.quantise.format != "none") parts.push_back(phase.quantise.format + " products");
+  if (phase.optimizer.second_moment == "frozen") parts.emplace_back("second moments frozen");
+  return parts.empty() ? "dense" : fmt::format("{}", fmt::join(parts, ", "));
+}
+
+}  // namespace twill

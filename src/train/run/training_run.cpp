@@ -1,0 +1,367 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/run/training_run.h"
+
+#include <algorithm>
+#include <cmath>
+#include <filesystem>
+#include <memory>
+#include <optional>
+#include <utility>
+
+#include "base/log.h"
+#include "base/require.h"
+#include "io/atomic_file.h"
+#include "io/json_lines.h"
+#include "io/toml_config.h"
+#include "ops/transfer.h"
+#include "train/model/any_model.h"
+#include "train/model/sampler.h"
+#include "train/run/checkpoint.h"
+#include "train/run/device_choice.h"
+#include "train/run/make_plan.h"
+#include "train/run/resumed_config.h"
+#include "train/run/run_folder.h"
+#include "train/run/sparsity_records.h"
+#include "train/step/host_masters.h"
+#include "train/step/memory_table.h"
+#include "train/step/memory_use.h"
+#include "train/step/roof.h"
+#include "train/step/step_profile.h"
+
+namespace twill {
+namespace {
+
+bool due(std::int64_t step, std::int64_t every, std::int64_t last) {
+  return step == last || (every > 0 && step % every == 0);
+}
+
+// One run in one process: the objects in the order they depend on each other.
+class Run {
+ public:
+  Run(const TrainRequest& request, TrainingListener& listener, const std::atomic<bool>& stop)
+      : request_(request), listener_(listener), stop_(stop) {
+    if (!request.resume.empty())
+      folder_.emplace(
+          RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
+    if (folder_) require_own_state(*folder_);
+    RunConfig config =
+        folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
+    if (!config.train.start_from.empty() && (!folder_ || folder_->checkpoint().empty())) {
+      start_.emplace(find_model(config.train.start_from, config.run.dir));
+      config = started_from(*start_, config);
+    }
+    config.data.tokenizer = data_tokenizer(config.data);
+    tokenizer_ =
+        folder_ ? open_run_tokenizer(*folder_, config) : open_tokenizer(config.data.tokenizer);
+    config = folder_ ? resumed_config(request, *folder_, *tokenizer_)
+                     : resolved(config, tokenizer_->vocab_size());
+    context_.emplace(open_context(config));
+    keep_choice(config, *context_);
+    corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
+                          static_cast<int>(config.threads));
+    config.data.hash = corpus_.hash;
+    trainer_.emplace(*context_, config, corpus_, plan_of(config));
+  }
+
+  Outcome execute() {
+    prepare();
+    while (trainer_->progress().step < config().train.steps) {
+      if (!stop_ && seconds_of_restart() > config().run.restart_saves) return restarted();
+      if (!one_step()) return interrupted();
+    }
+    if (config().log.sample_tokens > 0) show_sample();
+    if (!config().recipe.is_dense()) listener_.on_flops(trainer_->sparsity().flops());
+    listener_.on_end(/*interrupted=*/false);
+    return Outcome::kDone;
+  }
+
+ private:
+  const RunConfig& config() const { return trainer_->config(); }
+
+  // A resumed run goes on as it was planned.
+  Plan plan_of(RunConfig config) {
+    if (folder_ && !config.recipe.is_dense() && config.recipe.execution != "masked") {
+      config.plan = folder_->plan_file();
+      require(
+          std::filesystem::exists(config.plan),
+          "{} is missing: it says which layers of the run are sparse, and a resumed run keeps to "
+          "it; put it back, or start a new run",
+          config.plan);
+    }
+    if (folder_ && config.recipe.execution == "masked") config.plan.clear();
+    const auto progress = [this](std::int64_t done, std::int64_t all) {
+      listener_.on_planning(done, all);
+    };
+    return make_plan(*context_, config,
+                     {.progress = progress, .measure_apart = request_.measure_apart});
+  }
+
+  void prepare() {
+    if (config().schedule.warmup_steps >= config().train.steps)
+      log_warning(
+          fmt::format("schedule.warmup_steps = {} is not below train.steps = {}: the learning "
+                      "rate never reaches its peak",
+                      config().schedule.warmup_steps, config().train.steps));
+    require_memory(*context_, trainer_->memory_table());  // before anything is written
+    const bool is_new = !folder_;
+    if (is_new) folder_.emplace(RunFolder::create(config()));
+    folder_->lock();
+    const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
+    // A new run's config is saved at once, so that one killed before its first checkpoint can be
+    // started again; a resumed run's only when its checkpoint has proved good.
+    if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
+    const Plan& plan = trainer_->sparsity().plan();
+    const bool is_sparse = !config().recipe.is_dense();
+    if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
+    if (is_new) save_config();
+    listener_.on_begin(config(), facts(checkpoint));
+    if (is_sparse) listener_.on_plan(plan);
+    if (!is_new) load_choices();
+    // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
+    const double product_roof = shares_memory(*context_) ? 0.0 : measure_product_roof(*context_);
+    trainer_->begin();
+    if (checkpoint.empty() && start_) {
+      HostMasters masters(trainer_->builder());
+      start_->source->load(trainer_->builder());
+      masters.upload();
+    }
+    start_.reset();
+    if (!checkpoint.empty()) {
+      load_checkpoint(checkpoint, *trainer_);
+      set_aside_later(checkpoint);
+    }
+    if (!is_new) save_config();
+    saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
+    meter_.emplace(*context_, trainer_->sparsity().flops().dense, product_roof);
+    JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
+    metrics_.emplace(folder_->metrics_file());
+    if (!checkpoint.empty()) return;
+    // A recipe that begins sparse is sparse from the first figure on.
+    trainer_->sparsity().before_step(*context_, 0);
+    evaluate();
+  }
+
+  RunFacts facts(const std::string& checkpoint) const {
+    // On a GPU the table is of its memory alone.
+    std::vector<MemoryLine> memory = trainer_->memory_table(), dense;
+    if (!config().recipe.is_dense()) dense = dense_memory_table(*context_, config());
+    const MemoryLine program{"program and corpus", resident_bytes()};
+    for (std::vector<MemoryLine>* table : {&memory, &dense})
+      if (shares_memory(*context_) && !table->empty()) table->push_back(program);
+    return {.folder = folder_->path(),
+            .resumed_from = checkpoint,
+            .backend = context_->kernels().name,
+            .num_threads = context_->device().num_threads,
+            .num_parameters = num_parameters(config().model),
+            .train_tokens = corpus_.train_tokens(),
+            .validation_tokens = corpus_.validation.size(),
+            .sources = source_facts(),
+            .memory = std::move(memory),
+            .dense_memory = std::move(dense)};
+  }
+
+  std::vector<SourceFacts> source_facts() const {
+    const MixedWindows& stream = trainer_->stream();
+    const auto windows = static_cast<double>(config().train.steps * config().accumulation() *
+                                             config().train.micro_batch);
+    std::vector<SourceFacts> facts;
+    for (std::size_t s = 0; s < corpus_.sources.size(); ++s)
+      facts.push_back(
+          {.name = corpus_.sources[s].name,
+           .tokens = corpus_.sources[s].tokens.size(),
+           .share = stream.share(s),
+           .epochs = windows * stream.share(s) / static_cast<double>(stream.windows_per_epoch(s))});
+    return facts;
+  }
+
+  void save_config() {
+    RunConfig copy = config();
+    copy.run.name = folder_->name();
+    write_file(folder_->config_file(), write_toml(copy));
+  }
+
+  // A backend that has measured which of its ways is quickest keeps to it for the whole run, resumed
+  // or not: another way may give other bits.
+  void load_choices() {
+    const KernelTable& kernels = context_->kernels();
+    if (kernels.set_choices != nullptr && std::filesystem::exists(folder_->choices_file()))
+      kernels.set_choices(read_file(folder_->choices_file()), context_->queue());
+  }
+
+  void save_choices() {
+    const KernelTable& kernels = context_->kernels();
+    if (kernels.choices != nullptr)
+      write_file(folder_->choices_file(), kernels.choices(context_->queue()));
+  }
+
+  // False when a stop was asked for: the state is then the one before the step.
+  bool one_step() {
+    const Progress before = trainer_->progress();
+    const bool first = !meter_->has_floor();
+    ProductLog products;
+    if (first) context_->observer = &products;
+    const std::optional<StepResult> result = observed_step();
+    context_->observer = nullptr;
+    if (!result) return false;
+    note(*result);
+    tell_phase(before.step);
+    if (!result->finite && config().train.on_nonfinite == "stop") stop_at(before, *result);
+    record(*result);
+    if (const auto sample = trainer_->sparsity().take_sample()) record(*sample);
+    if (first) meter_->set_floor(floor_seconds(products.measure_products(*context_, 1, false)));
+    if (due(result->step, config().eval.every, config().train.steps)) evaluate();
+    if (due(result->step, config().checkpoint.every, config().train.steps)) save();
+    return true;
+  }
+
+  std::optional<StepResult> observed_step() {
+    const ProfilerRange range(context_->kernels(), "step");
+    return trainer_->step_unless(stop_);
+  }
+
+  void record(const StepResult& result) {
+    const auto tokens =
+        static_cast<double>(config().accumulation() * config().micro_batch_tokens());
+    JsonLine line;
+    line.add("step", result.step)
+        .add("tokens", result.tokens)
+        .add("loss", result.loss)
+        .add("lr", result.lr)
+        .add("grad_norm", result.grad_norm)
+        .add("tokens_per_s", tokens / result.seconds);
+    if (!config().recipe.is_dense()) {
+      const Flops& flops = trainer_->sparsity().flops();
+      line.add("phase", trainer_->sparsity().phase_index())
+          .add("flops", flops.spent)
+          .add("flops_dense", flops.dense)
+          .add("flops_without_head", flops.spent_without_head)
+          .add("flops_dense_without_head", flops.dense_without_head);
+      if (result.topology_update) line.add("topology_update", true);
+    }
+    const bool is_shown =
+        !meter_->has_floor() || due(result.step, config().log.every, config().train.steps);
+    const StepShares shares =
+        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, line);
+    metrics_->append(line);
+    listener_.on_step(result, shares);
+  }
+
+  void record(const HealthSample& sample) {
+    metrics_->append(health_record(sample));
+    listener_.on_health(sample);
+  }
+
+  // `step` counts from 0: the first of the new phase.
+  void tell_phase(std::int64_t step) {
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    if (config().recipe.is_dense() || sparsity.phase_index() == told_phase_) return;
+    told_phase_ = sparsity.phase_index();
+    listener_.on_phase(step, describe(sparsity.phase()));
+  }
+
+  // What leaves the house decides; in a sparse phase the plain weights and the function that is
+  // trained stand beside it.
+  void evaluate() {
+    const double loss = trainer_->evaluate();
+    JsonLine line;
+    line.add("step", trainer_->progress().step).add("val_loss", loss);
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    const bool otherwise = sparsity.projects_weights() || sparsity.trains_otherwise();
+    const double master = sparsity.projects_weights() ? trainer_->evaluate_master() : loss;
+    const double as_trained = sparsity.trains_otherwise() ? trainer_->evaluate_as_trained() : loss;
+    if (otherwise) line.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
+    metrics_->append(line);
+    listener_.on_evaluation(trainer_->progress().step, loss);
+    if (otherwise) listener_.on_sparse_evaluation(master, as_trained);
+  }
+
+  void save() {
+    // Metrics first: a checkpoint never knows steps that the metrics have lost.
+    metrics_->flush_to_disk();
+    save_choices();
+    const std::string path =
+        save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
+    saved_step_ = trainer_->progress().step;
+    listener_.on_checkpoint(path);
+  }
+
+  Outcome interrupted() {
+    if (saved_step_ != trainer_->progress().step) save();
+    listener_.on_end(/*interrupted=*/true);
+    return Outcome::kInterrupted;
+  }
+
+  // What the steps to come would lose to packed products of this process alone, where they have none of their
+  // own; 0 elsewhere.
+  double seconds_of_restart() const {
+    const std::int64_t step = trainer_->progress().step;
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    const Plan& plan = sparsity.plan();
+    const bool packs = !sparsity.forced_dense() && plan.is_packed_from(sparsity.phase_at(step));
+    if (!request_.may_restart || !has_packed_ || packs) return 0.0;
+    return plan.slowed_by_packed * static_cast<double>(config().train.steps - step) * step_seconds_;
+  }
+
+  void note(const StepResult& result) {
+    const SparsityEngine& sparsity = trainer_->sparsity();
+    has_packed_ |= !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
+    // The first of a process takes longer than others, and so does a search for masks.
+    step_seconds_ = step_seconds_ > 0.0 ? std::min(step_seconds_, result.seconds) : result.seconds;
+  }
+
+  // A stop that was asked for comes first: the next process would not know of it.
+  Outcome restarted() {
+    if (saved_step_ != trainer_->progress().step) save();
+    if (stop_) return interrupted();
+    listener_.on_restart(seconds_of_restart());
+    return Outcome::kRestart;
+  }
+
+  // The update was not applied, so the state in front of this step is intact: save that.
+  [[noreturn]] void stop_at(const Progress& before, const StepResult& result) {
+    trainer_->take_back(before);
+    if (saved_step_ != before.step) save();
+    fail(
+        "step {}: the {} is not finite; the state before it is saved in {}; lower optimizer.lr in "
+        "a "
+        "new run, or go on with --resume {} train.on_nonfinite=skip",
+        result.step, std::isfinite(result.loss) ? "gradient" : "loss", folder_->checkpoint(),
+        folder_->name());
+  }
+
+  void show_sample() {
+    listener_.on_sample_begin();
+    sample(*context_, trainer_->model(), *tokenizer_, "",
+           {.tokens = config().log.sample_tokens,
+            .seed = static_cast<std::uint64_t>(config().train.seed)},
+           [this](std::string_view text) {
+             listener_.on_sample(text);
+             return !stop_;
+           });
+  }
+
+  TrainRequest request_;
+  TrainingListener& listener_;
+  const std::atomic<bool>& stop_;
+  std::optional<RunFolder> folder_;
+  std::optional<AnyModel> start_;  // until its weights are read
+  std::unique_ptr<Tokenizer> tokenizer_;
+  Corpus corpus_;
+  std::optional<Context> context_;
+  std::optional<Trainer> trainer_;
+  std::optional<JsonLinesFile> metrics_;
+  std::optional<StepMeter> meter_;
+  std::int64_t saved_step_ = -1;
+  std::int64_t told_phase_ = -1;
+  bool has_packed_ = false;    // a step of this process
+  double step_seconds_ = 0.0;  // of the quickest
+};
+
+}  // namespace
+
+Outcome run_training(const TrainRequest& request, TrainingListener& listener,
+                     const std::atomic<bool>& stop) {
+  return Run(request, listener, stop).execute();
+}
+
+}  // namespace twill

@@ -1,0 +1,84 @@
+// SPDX-License-Identifier: Apache-2.0
+// A whole run: from a config or a folder to a folder with checkpoints. Shows nothing itself: it
+// tells its listener.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <functional>
+#include <string>
+#include <string_view>
+#include <vector>
+
+#include "nn/builder.h"
+#include "train/run/run_config.h"
+#include "train/step/step_meter.h"
+#include "train/step/trainer.h"
+
+namespace twill {
+
+struct TrainRequest {
+  std::string config_file;             // may be empty
+  std::vector<std::string> overrides;  // key=value
+  std::string resume;                  // a run or one of its checkpoints; empty starts a new run
+  std::function<bool(const RunConfig&)> measure_apart = {};  // see PlanMaking
+  // Whether kRestart may be the outcome.
+  bool may_restart = false;
+};
+
+// One source of a mix: how much of the run it serves, and how often it is seen in all.
+struct SourceFacts {
+  std::string name;
+  std::int64_t tokens = 0;
+  double share = 1.0;
+  double epochs = 0.0;
+};
+
+// What is known before the first step.
+struct RunFacts {
+  std::string folder;
+  std::string resumed_from;  // empty for a new run
+  std::string backend;
+  int num_threads = 1;
+  std::int64_t num_parameters = 0;
+  std::int64_t train_tokens = 0;
+  std::int64_t validation_tokens = 0;
+  std::vector<SourceFacts> sources;
+  std::vector<MemoryLine> memory;
+  std::vector<MemoryLine> dense_memory;  // of a sparse recipe: the same run trained dense
+};
+
+class TrainingListener {
+ public:
+  virtual ~TrainingListener() = default;
+  // Before on_begin(): while the plan of a sparse recipe is measured.
+  virtual void on_planning(std::int64_t /*done*/, std::int64_t /*all*/) {}
+  virtual void on_begin(const RunConfig&, const RunFacts&) {}
+  // How the layers of a sparse recipe run.
+  virtual void on_plan(const Plan&) {}
+  virtual void on_step(const StepResult&, const StepShares&) {}
+  virtual void on_evaluation(std::int64_t /*step*/, double /*validation_loss*/) {}
+  // Of a sparse phase: the plain master weights, and everything as in training.
+  virtual void on_sparse_evaluation(double /*master*/, double /*as_trained*/) {}
+  virtual void on_health(const HealthSample&) {}
+  virtual void on_phase(std::int64_t /*step*/, const std::string& /*what*/) {}
+  // At the end: the run's FLOPs by the formulas of sparsity/account/flop_account.h.
+  virtual void on_flops(const Flops&) {}
+  virtual void on_checkpoint(const std::string& /*path*/) {}
+  virtual void on_sample_begin() {}
+  virtual void on_sample(std::string_view /*text*/) {}
+  // Before kRestart: what staying in this process would cost.
+  virtual void on_restart(double /*saved_seconds*/) {}
+  virtual void on_end(bool /*interrupted*/) {}
+};
+
+// kRestart: the run is saved and should be resumed by another process, because packed products, which the steps
+// to come do not have, keep the device at lower clocks for as long as this one lives.
+enum class Outcome { kDone, kInterrupted, kRestart };
+
+// Trains until the config's last step, or until `stop` is set: then it saves and returns. Throws
+// twill::Error when the user can do something about it; what was saved stays usable.
+Outcome run_training(const TrainRequest& request, TrainingListener& listener,
+                     const std::atomic<bool>& stop);
+
+}  // namespace twill

@@ -1,0 +1,21 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "train/step/memory_table.h"
+
+#include "models/decoder.h"
+#include "train/run/device_choice.h"
+#include "train/step/optimizer.h"
+
+namespace twill {
+
+std::vector<MemoryLine> dense_memory_table(const Context& context, const RunConfig& config) {
+  Builder builder(context, {.dtype = storage_type(config, context),
+                            .training = true,
+                            .max_batch = config.train.micro_batch,
+                            .max_time = config.sequence(),
+                            .recompute = recompute_of(config.train.recompute)});
+  const Decoder model(builder, config.model);
+  const Optimizer optimizer(builder, config.optimizer);
+  return builder.memory_table();
+}
+
+}  // namespace twill

@@ -1,0 +1,119 @@
+// SPDX-License-Identifier: Apache-2.0
+// One model, its optimizer and its place in the data: everything that a checkpoint holds, and the
+// step that moves it on. No files, no terminal.
+#pragma once
+
+#include <atomic>
+#include <cstdint>
+#include <optional>
+#include <vector>
+
+#include "data/corpus.h"
+#include "data/mixed_windows.h"
+#include "models/decoder.h"
+#include "nn/builder.h"
+#include "sparsity/engine/engine.h"
+#include "train/model/evaluation.h"
+#include "train/run/run_config.h"
+#include "train/step/device_step.h"
+#include "train/step/optimizer.h"
+
+namespace twill {
+
+// Where a run stands. With the weights and the moments this is all of its state.
+struct Progress {
+  std::int64_t step = 0;     // optimizer steps taken, skipped ones included
+  std::int64_t updates = 0;  // updates applied: what Adam's bias correction counts
+  std::int64_t tokens = 0;   // tokens learnt from
+  std::int64_t windows = 0;  // position in the data
+
+  friend bool operator==(const Progress&, const Progress&) = default;
+};
+
+struct StepResult {
+  std::int64_t step = 0;
+  std::int64_t tokens = 0;  // learnt from so far
+  double loss = 0.0;
+  double lr = 0.0;
+  double grad_norm = 0.0;
+  double seconds = 0.0;
+  // Loss or gradient was NaN or infinite: no update was applied. What follows is the caller's
+  // policy.
+  bool finite = true;
+  // The topology moved instead of the weights.
+  bool topology_update = false;
+};
+
+class Trainer {
+ public:
+  // `config` is resolved; the corpus is borrowed. Memory is reserved, not taken: memory_table() can
+  // be shown before begin().
+  // `plan` says how the recipe's layers run; without one, execution "auto" is measured here.
+  Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
+          std::optional<Plan> plan = {});
+  Trainer(const Trainer&) = delete;
+  Trainer& operator=(const Trainer&) = delete;
+
+  std::vector<MemoryLine> memory_table() const { return builder_.memory_table(); }
+
+  // Takes the memory and draws the initial weights.
+  void begin();
+
+  StepResult step();
+  // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
+  std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
+
+  // A step whose update was not applied will be done again: `before` is where it began.
+  void take_back(const Progress& before);
+
+  // Mean loss over the validation windows, of the model as it would leave the house now: projected
+  // weights, but every activation and causal attention.
+  double evaluate();
+  // The same of the plain master weights, and of the model with everything as in training: what a
+  // sparse phase hides. Equal to evaluate() where the recipe does nothing of the kind.
+  double evaluate_master();
+  double evaluate_as_trained();
+
+  const RunConfig& config() const { return config_; }
+  const Context& context() const { return context_; }
+  Builder& builder() { return builder_; }
+  const Builder& builder() const { return builder_; }
+  Optimizer& optimizer() { return optimizer_; }
+  const Optimizer& optimizer() const { return optimizer_; }
+  Decoder& model() { return model_; }
+  SparsityEngine& sparsity() { return sparsity_; }
+  const SparsityEngine& sparsity() const { return sparsity_; }
+  const MixedWindows& stream() const { return stream_; }
+  Progress& progress() { return progress_; }
+  const Progress& progress() const { return progress_; }
+
+ private:
+  Pass pass_of(std::int64_t index, std::int64_t count) const;
+  double micro_batch(std::int64_t index, std::int64_t count);
+  // Everything in front of the update. False when `stop` was set.
+  bool step_on_host(StepResult& result, const std::atomic<bool>& stop);
+  // The whole step, where the host sees neither gradients nor losses. False when `stop` was set.
+  bool step_on_device(StepResult& result, const std::atomic<bool>& stop);
+  // Recorded work and the table of the update follow the sparsity's arrangement.
+  void arrange_device();
+  double gradient_norm() const;
+  Optimizer::KeptOf kept_of() const;
+  // Clipping, decay, AdamW or an update of the topology.
+  void change_weights(StepResult& result, std::int64_t step);
+
+  const Context& context_;
+  RunConfig config_;
+  MixedWindows stream_;
+  WindowEvaluator evaluator_;
+  Builder builder_;
+  Decoder model_;
+  Optimizer optimizer_;
+  SparsityEngine sparsity_;
+  Progress progress_;
+  std::optional<DeviceStep> device_step_;
+  std::int64_t arrangement_ = 0;  // of the sparsity, that the device's step was made for
+  std::vector<std::int32_t> inputs_;
+  std::vector<std::int32_t> targets_;
+};
+
+}  // namespace twill
