@@ -18,6 +18,8 @@
 #include <string_view>
 #include <vector>
 
+#include "base/words.h"
+
 namespace twill {
 
 template <class T>
@@ -51,6 +53,14 @@ class FieldVisitor {
   void operator()(std::string_view key, std::string& value, Choices choices, std::string_view help,
                   OnResume on_resume = OnResume::kFixed) {
     text(key, value, choices, help, on_resume);
+  }
+  // A word of an enumeration (base/words.h): a text with choices for whoever reads or writes it.
+  template <HasWords Enum>
+  void operator()(std::string_view key, Enum& value, std::string_view help,
+                  OnResume on_resume = OnResume::kFixed) {
+    std::string word(word_of(value));
+    text(key, word, words_of<Enum>(), help, on_resume);
+    if (const std::optional<Enum> known = find_word<Enum>(word)) value = *known;
   }
   void operator()(std::string_view key, std::vector<std::string>& value, std::string_view help,
                   OnResume on_resume = OnResume::kFixed) {

@@ -61,8 +61,8 @@ int run_plan(const PlanCommand& command) {
           "recipe {} is dense: there is nothing to plan; name one of `{} recipes`, as recipe=fst",
           config.recipe.name, command_name());
   const Context context = open_context(config);
-  const std::string execution = config.recipe.execution;
-  if (config.plan.empty()) config.recipe.execution = "auto";
+  const Execution execution = config.recipe.execution;
+  if (config.plan.empty()) config.recipe.execution = Execution::kAuto;
   if (command.quiet) {
     require(command.json.empty(), "plan --quiet tells nothing: leave out --quiet, or --json {}",
             command.json);
@@ -78,9 +78,9 @@ int run_plan(const PlanCommand& command) {
     fmt::print("\nnothing was measured: {}\n", config.plan.empty()
                                                    ? "no part of this recipe can run packed here"
                                                    : "the plan comes from " + config.plan);
-  if (execution != "auto" && config.plan.empty())
+  if (execution != Execution::kAuto && config.plan.empty())
     fmt::print("\nthis config has recipe.execution = \"{}\": a run would not follow the table\n",
-               execution);
+               word_of(execution));
   if (!command.json.empty()) write_file(command.json, to_json(json_of(report)));
   return kDone;
 }

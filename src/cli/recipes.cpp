@@ -21,7 +21,8 @@ std::vector<std::string> phases_of(const RecipeConfig& recipe) {
   std::vector<std::string> lines;
   for (const PhaseConfig& phase : recipe.phase) {
     std::string text = describe(phase);
-    if (phase.early_end.when != "never") text += ", ends early when second moments have settled";
+    if (phase.early_end.when != EarlyEnd::kNever)
+      text += ", ends early when second moments have settled";
     lines.push_back(recipe.phase.size() == 1 && phase.until == "1.0"
                         ? text
                         : fmt::format("until {}: {}", phase.until, text));
@@ -47,11 +48,10 @@ void add_once(std::vector<std::string>& needs, const std::string& need) {
 
 void add_division(std::vector<std::string>& needs, const WeightsPart& part) {
   if (part.is_dense() || part.is_topology()) return;
-  const bool both = part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy";
-  const std::string axis = part.axis == "width" ? "the width" : part.axis;
+  const std::string_view axis = part.axis == WeightAxis::kWidth ? "the width" : word_of(part.axis);
   add_once(needs, fmt::format("{} of the layers in scope a multiple of {}",
-                              both ? std::string("inputs and outputs") : axis,
-                              part.pattern == "V:2:M" ? part.m : 4));
+                              part.is_both_ways() ? "inputs and outputs" : axis,
+                              part.pattern == WeightPattern::kVenom ? part.m : 4));
 }
 
 // What a model must be like, in words.
@@ -63,8 +63,7 @@ std::vector<std::string> needs_of(const RecipeConfig& recipe) {
     add_division(needs, phase.weights);
     const ActivationsPart& part = phase.activations;
     if (!part.is_dense())
-      add_once(needs, fmt::format("the FFN's hidden width a multiple of {}",
-                                  part.pattern == "V:2:M" ? part.m : 4));
+      add_once(needs, fmt::format("the FFN's hidden width a multiple of {}", part.window()));
   }
   if (needs.empty()) needs.emplace_back("nothing");
   return needs;

@@ -15,7 +15,7 @@ TEST(PhaseAlone, TakesThePhaseOfTheMoment) {
   const PhaseAlone sparse = phase_alone(recipe, kRun, 0.5), dense = phase_alone(recipe, kRun, 0.9);
   EXPECT_EQ(sparse.phase, 0);
   ASSERT_EQ(sparse.recipe.phase.size(), 1u);
-  EXPECT_EQ(sparse.recipe.phase.front().weights.pattern, "2:4-transposable");
+  EXPECT_EQ(sparse.recipe.phase.front().weights.pattern, WeightPattern::kTransposable24);
   EXPECT_EQ(sparse.recipe.phase.front().until, "1.0");
   EXPECT_EQ(dense.phase, 1);
   EXPECT_TRUE(dense.recipe.is_dense());
@@ -36,9 +36,9 @@ TEST(PhaseAlone, ATopologyKeepsItsDensity) {
 
 TEST(PhaseAlone, LeavesTheStateOfEarlierPhasesOut) {
   const PhaseConfig phase = phase_alone(read_recipe("step"), kRun, 0.9).recipe.phase.front();
-  EXPECT_EQ(phase.optimizer.second_moment, "adaptive");
+  EXPECT_EQ(phase.optimizer.second_moment, SecondMoment::kAdaptive);
   EXPECT_EQ(phase_alone(read_recipe("step"), kRun, 0.1).recipe.phase.front().early_end.when,
-            "never");
+            EarlyEnd::kNever);
 }
 
 TEST(PhaseAlone, ThePlanFollows) {

@@ -109,7 +109,7 @@ TEST(PlanSummary, AStepGainsWhatItsProductsSave) {
 
 TEST(PlanLines, SayThatClocksTurnedEverythingOff) {
   Plan plan;
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   plan.slowed_by_packed = 0.04;
   plan.layer = {off_entry()};
   EXPECT_EQ(plan_lines(plan).find("clocks"), std::string::npos) << "it gains nothing anyway";
@@ -161,7 +161,7 @@ TEST(PlanSummary, ARunGainsByItsPhases) {
 
 TEST(PlanLines, SayWhatIsPackedAndWhatIsOff) {
   Plan plan;
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   plan.layer = {pattern_entry(), off_entry()};
   EXPECT_EQ(
       plan_lines(plan),

@@ -108,16 +108,16 @@ class Venom_V2 : public SeededTest {};
 // dimension 0. Both times along d.
 TEST_F(Venom_V2, GroupsRunAlongTheWidth) {
   for (const KernelTable* table : paper_tables())
-    for (const char* projection : {"hard", "soft"}) {
+    for (const Projection projection : {Projection::kHard, Projection::kSoft}) {
       WeightsPart part;
-      part.pattern = "2:4";
+      part.pattern = WeightPattern::k24;
       part.projection = projection;
-      part.axis = "width";
+      part.axis = WeightAxis::kWidth;
       FfnKit kit(*table, 1, 8, 12);
       Random random;
       kit.set_weights({12, 8, random.normal(96)}, {8, 12, random.normal(96)});
-      EXPECT_EQ(axis_of("width", kit.up()), GroupAxis::kWithinRow);
-      EXPECT_EQ(axis_of("width", kit.down()), GroupAxis::kWithinColumn);
+      EXPECT_EQ(axis_of(WeightAxis::kWidth, kit.up()), GroupAxis::kWithinRow);
+      EXPECT_EQ(axis_of(WeightAxis::kWidth, kit.down()), GroupAxis::kWithinColumn);
       for (LinearSeam* seam : {&kit.up(), &kit.down()}) {
         Tensor mask(DType::kU8, seam->weight->shape), projected(DType::kF32, seam->weight->shape);
         choose_mask(kit.context, part, *seam, seam->weight->value, mask.view());

@@ -59,7 +59,7 @@ Plan plan_on(const KernelTable& table, const std::string& recipe, const Settings
   costs = these;
   TinyTrainer like(busy(recipe) + more + Settings{"recipe.execution=masked"});
   RecipeConfig wanted = like.config.recipe;
-  wanted.execution = "auto";
+  wanted.execution = Execution::kAuto;
   const Context context(table, 1);
   Plan plan = measure_plan(context, wanted, like.trainer.builder().linear_seams(),
                            {.tokens = 64, .steps = 24, .is_alone = is_alone});

@@ -160,7 +160,7 @@ TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
   const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
   Plan plan = fixed_plan(packed.config.recipe, packed.trainer.builder().linear_seams(), true);
   ASSERT_EQ(plan.layer.size(), 2U);
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
   Trainer on(packed.context, config, corpus, plan);
   for (PlanEntry& entry : plan.layer) entry.on = false;
@@ -196,7 +196,7 @@ TEST_P(PackedSelection, FollowsMaskedExecutionInSquareFfns) {
 TEST_P(PackedSelection, IsMeasuredForBothMatricesTogether) {
   TinyTrainer like(with_execution(GetParam(), "masked"));
   RecipeConfig recipe = like.config.recipe;
-  recipe.execution = "auto";
+  recipe.execution = Execution::kAuto;
   const Plan plan = measure_plan(like.context, recipe, like.trainer.builder().linear_seams(),
                                  {.tokens = 64, .steps = 24});
   ASSERT_EQ(plan.layer.size(), 2U);
@@ -225,7 +225,7 @@ TEST_P(AllOff, IsDense) {
   TinyTrainer dense(busy("dense"));
   const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
   Plan plan;
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   plan.layer = planned_shapes(config.recipe, dense.trainer.builder().linear_seams());
   ASSERT_GE(plan.layer.size(), 2U);
   for (PlanEntry& entry : plan.layer) entry.on = false;
@@ -273,7 +273,7 @@ TEST(Plan, OneLayerOffLeavesTheOtherOn) {
   const RunConfig config = tiny_config(with_execution("fst", "auto"));
   TinyTrainer like(busy("fst"));
   Plan plan;
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   plan.layer = planned_shapes(config.recipe, like.trainer.builder().linear_seams());
   plan.layer[0].on = false;
   plan.layer[1].forward_below = plan.layer[1].dgrad_below = 0.6;

@@ -193,7 +193,7 @@ TEST(Recipe, KeysOfAPhaseOnTheCommandLine) {
   const RunConfig config = read_run_config("", {"recipe=fst", "recipe.phase.0.decay.lambda=2e-5"});
   ASSERT_EQ(config.recipe.phase.size(), 2u);
   EXPECT_EQ(config.recipe.phase[0].decay.lambda, 2e-5);
-  EXPECT_EQ(config.recipe.phase[0].decay.on, "gradients");
+  EXPECT_EQ(config.recipe.phase[0].decay.on, DecayOn::kGradients);
   EXPECT_EQ(config.recipe.phase[0].weights.refresh, 40);
   EXPECT_TRUE(config.recipe.phase[1].is_dense());
 }
@@ -209,10 +209,11 @@ weights = "2:4"
 )");
   const RunConfig config = read_run_config(file, {"recipe.phase.0.weights.refresh=7"});
   ASSERT_EQ(config.recipe.phase.size(), 1u);
-  EXPECT_EQ(config.recipe.phase[0].weights.pattern, "2:4");
+  EXPECT_EQ(config.recipe.phase[0].weights.pattern, WeightPattern::k24);
   EXPECT_EQ(config.recipe.phase[0].weights.refresh, 7);
-  EXPECT_EQ(config.recipe.phase[0].wgrad.estimator, "dense") << "nothing of fst's own phase";
-  EXPECT_EQ(config.recipe.phase[0].decay.on, "none");
+  EXPECT_EQ(config.recipe.phase[0].wgrad.estimator, WgradEstimator::kDense)
+      << "nothing of fst's own phase";
+  EXPECT_EQ(config.recipe.phase[0].decay.on, DecayOn::kNone);
   EXPECT_EQ(read_run_config("", {"recipe=mine", "recipe.phase=[{weights = \"2:4\"}]"}).recipe.name,
             "mine");
 }

@@ -59,7 +59,7 @@ TEST_F(PlanFile, AResumedRunRefusesThatOfAnother) {
     expect_error([&] { resume("mine"); }, plan_file("mine") + " " + part);
   };
   Plan fixed = auto_plan(true);
-  fixed.execution = "packed";
+  fixed.execution = Execution::kPacked;
   expect_refused_with(fixed,
                       "is a plan of recipe.execution = \"packed\", but this run has \"auto\"; "
                       "leave `plan` out, or set the key");
@@ -100,7 +100,7 @@ TEST_F(PlanFile, IsRefusedBeforeAnythingIsWritten) {
   expect_refused_run(dir_ / "none.toml", "none.toml");
   expect_refused_run(dir_.write("text.toml", "a plan, as it were"), "text.toml");
   Plan fixed = auto_plan(true);
-  fixed.execution = "masked";
+  fixed.execution = Execution::kMasked;
   expect_refused_run(write("masked.toml", fixed),
                      "masked.toml is a plan of recipe.execution = \"masked\", but this run has "
                      "\"auto\"");

@@ -78,9 +78,9 @@ inline RunConfig planned_config(const std::vector<std::string>& more = {}) {
 inline Plan auto_plan(bool is_on, const std::vector<std::string>& more = {}) {
   RunConfig config = planned_config(more);
   const Context context(cpu_table(), 1);
-  config.recipe.execution = "packed";
+  config.recipe.execution = Execution::kPacked;
   Plan plan = make_plan(context, config);
-  plan.execution = "auto";
+  plan.execution = Execution::kAuto;
   for (PlanEntry& entry : plan.layer) {
     entry.on = is_on;
     entry.forward_below = entry.dgrad_below = entry.wgrad_below = 0.6;

@@ -78,9 +78,9 @@ RecipeConfig recipe_of(const RunConfig& config, PartKind part, PartExecution exe
     phase.layers.clear();
     phase.attention = {};
   }
-  recipe.execution = execution == PartExecution::kMasked   ? "masked"
-                     : execution == PartExecution::kPacked ? "packed"
-                                                           : "auto";
+  recipe.execution = execution == PartExecution::kMasked   ? Execution::kMasked
+                     : execution == PartExecution::kPacked ? Execution::kPacked
+                                                           : Execution::kAuto;
   return recipe;
 }
 

@@ -23,7 +23,7 @@ PhaseAlone phase_alone(const RecipeConfig& recipe, const RunLength& length, doub
   phase.until = "1.0";
   phase.early_end = {};
   // Moments that nobody has gathered are zero: frozen, they would make every update infinite.
-  phase.optimizer.second_moment = "adaptive";
+  phase.optimizer.second_moment = SecondMoment::kAdaptive;
   PhaseAlone alone{.recipe = recipe, .phase = index};
   alone.recipe.phase = {phase};
   return alone;

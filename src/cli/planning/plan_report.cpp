@@ -202,7 +202,7 @@ JsonValue json_of(const PlanReport& report) {
   for (const PhasePlan& phase : phases) by_phase.push_back(json_of(report, phase));
   const bool knows_step = report.dense_step_seconds > 0.0;
   const double step = report.dense_step_seconds * static_cast<double>(report.accumulation);
-  return JsonObject{{"execution", report.plan.execution},
+  return JsonObject{{"execution", std::string(word_of(report.plan.execution))},
                     {"device", report.plan.device},
                     {"tokens", report.plan.tokens},
                     {"micro_batches", report.accumulation},

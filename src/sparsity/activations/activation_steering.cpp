@@ -18,10 +18,18 @@ namespace {
 
 constexpr std::int64_t kMaxClusters = 32;  // m is at most 128
 
-TokenOrder order_of(const std::string& word) {
-  if (word == "fixed") return TokenOrder::kFixed;
-  if (word == "centroid") return TokenOrder::kCentroid;
-  return word == "energy" ? TokenOrder::kEnergy : TokenOrder::kAsIs;
+TokenOrder order_of(BlockOrder order) {
+  switch (order) {
+    case BlockOrder::kFixed:
+      return TokenOrder::kFixed;
+    case BlockOrder::kCentroid:
+      return TokenOrder::kCentroid;
+    case BlockOrder::kEnergy:
+      return TokenOrder::kEnergy;
+    case BlockOrder::kAsIs:
+      break;
+  }
+  return TokenOrder::kAsIs;
 }
 
 // To the front of the view.
@@ -34,13 +42,13 @@ void require_plain(const FfnSeam& seam, const ActivationsPart& part) {
   require(!is_gated(seam.activation),
           "recipe: activations.pattern = \"{}\" needs an FFN of two matrices, but {} is gated; set "
           "model.ffn.activation=relu2",
-          part.pattern, seam.name);
-  const std::int64_t m = part.pattern == "2:4" ? 4 : part.m;
+          word_of(part.pattern), seam.name);
+  const std::int64_t m = part.window();
   require(
       seam.hidden % m == 0,
       "recipe: activations.pattern = \"{}\" needs the hidden width of {} to be a multiple of {}, "
       "got {}",
-      part.pattern, seam.name, m, seam.hidden);
+      word_of(part.pattern), seam.name, m, seam.hidden);
 }
 
 // As the products of the model take them.
@@ -71,12 +79,14 @@ LinearSeam* matrix_of(const FfnSeam& ffn, const char* which,
 }  // namespace
 
 void set_selection(FfnSeam& seam, const ActivationsPart& part) {
-  seam.v = part.pattern == "2:4" ? 1 : part.v;
-  seam.m = part.pattern == "2:4" ? 4 : part.m;
+  seam.v = part.pattern == ActivationPattern::k24 ? 1 : part.v;
+  seam.m = part.window();
   seam.order = order_of(part.order);
-  seam.transposed_v = part.transposed == "V:2:M" ? part.v : 1;
-  seam.transposed_m = part.transposed == "none" ? 0 : part.transposed == "2:4" ? 4 : part.m;
-  seam.dense_forward = part.dense_in == "all";
+  seam.transposed_v = part.transposed == TransposedPattern::kVenom ? part.v : 1;
+  seam.transposed_m = part.transposed == TransposedPattern::kNone ? 0
+                      : part.transposed == TransposedPattern::k24 ? 4
+                                                                  : part.m;
+  seam.dense_forward = part.dense_in == DenseIn::kAll;
 }
 
 double selected_share(std::int64_t m, double dense) {
@@ -84,8 +94,8 @@ double selected_share(std::int64_t m, double dense) {
 }
 
 double most_selected(const ActivationsPart& part) {
-  const double dense = part.dense_in == "all" ? part.dense_share : 0.0;
-  return std::min(1.0, dense + 2.0 / static_cast<double>(part.pattern == "2:4" ? 4 : part.m));
+  const double dense = part.dense_in == DenseIn::kAll ? part.dense_share : 0.0;
+  return std::min(1.0, dense + 2.0 / static_cast<double>(part.window()));
 }
 
 ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& recipe,
@@ -123,7 +133,7 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
   }
   require(!ffns_.empty(),
           "recipe: activations.pattern = \"{}\" needs an FFN in scope, but recipe.layers has none",
-          first->activations.pattern);
+          word_of(first->activations.pattern));
 }
 
 void ActivationSteering::enter(const Context& context, const ActivationsPart& part,
@@ -131,7 +141,7 @@ void ActivationSteering::enter(const Context& context, const ActivationsPart& pa
   for (SteeredFfn& ffn : ffns_) {
     ffn.num_clusters = 0;
     ffn.has_dense = false;
-    if (part.order == "fixed")
+    if (part.order == BlockOrder::kFixed)
       copy_to(context, ffn.fixed_order,
               random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
   }
@@ -166,11 +176,12 @@ void ActivationSteering::cluster(const Context& context, SteeredFfn& ffn,
 
 void ActivationSteering::choose_dense(const Context& context, SteeredFfn& ffn,
                                       const ActivationsPart& part) const {
-  const std::int64_t hidden = ffn.seam->hidden, m = part.pattern == "2:4" ? 4 : part.m;
+  const std::int64_t hidden = ffn.seam->hidden, m = part.window();
   const std::vector<std::int32_t> counts = host_values<std::int32_t>(context, ffn.seam->nonzero);
   const std::int64_t wanted = std::llround(part.dense_share * static_cast<double>(hidden));
   // Whole windows of sparse neurons are left, so that none mixes both kinds.
-  const std::int64_t dense = part.dense_in == "all" ? hidden - (hidden - wanted) / m * m : wanted;
+  const std::int64_t dense =
+      part.dense_in == DenseIn::kAll ? hidden - (hidden - wanted) / m * m : wanted;
   // Half a neuron less than the exact share: it is rounded up.
   copy_to(context, ffn.dense_neurons,
           dense_neurons(counts, (static_cast<double>(dense) - 0.5) / static_cast<double>(hidden)));
@@ -181,7 +192,7 @@ void ActivationSteering::choose_dense(const Context& context, SteeredFfn& ffn,
 void ActivationSteering::order_neurons(const Context& context, SteeredFfn& ffn,
                                        const ActivationsPart& part) const {
   const auto hidden = static_cast<std::size_t>(ffn.seam->hidden);
-  const bool apart = ffn.has_dense && part.dense_in == "all";
+  const bool apart = ffn.has_dense && part.dense_in == DenseIn::kAll;
   const std::vector<std::uint8_t> dense = host_values<std::uint8_t>(context, ffn.dense_neurons);
   const std::vector<std::int32_t> cluster_of = host_values<std::int32_t>(context, ffn.clusters);
   std::vector<std::int32_t> order, behind, clusters;
@@ -204,8 +215,8 @@ void ActivationSteering::apply(const Context& context, const ActivationsPart& pa
     FfnSeam& seam = *ffn.seam;
     seam.selects = !part.is_dense() && in_scope(*ffn.input) && in_scope(*ffn.output);
     set_selection(seam, part);
-    seam.fixed_order = part.order == "fixed" ? ffn.fixed_order : ConstView();
-    const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == "all");
+    seam.fixed_order = part.order == BlockOrder::kFixed ? ffn.fixed_order : ConstView();
+    const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == DenseIn::kAll);
     seam.neuron_order = ordered ? ffn.neuron_order : ConstView();
     seam.clusters = ffn.clusters;
     seam.centroids = centroids_of(context, ffn);

@@ -33,25 +33,41 @@ bool projects(const PhaseConfig& phase) {
   return !phase.weights.is_dense() && !phase.weights.is_topology();
 }
 
-AttentionPattern pattern_of(const std::string& mask) {
-  if (mask == "local") return AttentionPattern::kLocal;
-  if (mask == "strided") return AttentionPattern::kStrided;
-  if (mask == "union") return AttentionPattern::kUnion;
-  return mask == "fixed" ? AttentionPattern::kFixed : AttentionPattern::kCausal;
+AttentionPattern pattern_of(AttentionMask mask) {
+  switch (mask) {
+    case AttentionMask::kLocal:
+      return AttentionPattern::kLocal;
+    case AttentionMask::kStrided:
+      return AttentionPattern::kStrided;
+    case AttentionMask::kUnion:
+      return AttentionPattern::kUnion;
+    case AttentionMask::kFixed:
+      return AttentionPattern::kFixed;
+    case AttentionMask::kCausal:
+      break;
+  }
+  return AttentionPattern::kCausal;
 }
 
-WgradSample sample_of(const std::string& estimator) {
-  if (estimator == "mvue") return WgradSample::kMvue;
-  return estimator == "mvue-two-draw" ? WgradSample::kMvueTwoDraw : WgradSample::kDense;
+WgradSample sample_of(WgradEstimator estimator) {
+  if (estimator == WgradEstimator::kMvue) return WgradSample::kMvue;
+  return estimator == WgradEstimator::kMvueTwoDraw ? WgradSample::kMvueTwoDraw
+                                                   : WgradSample::kDense;
 }
 
-Fp8Mode fp8_of(const std::string& format) {
-  if (format == "fp8") return Fp8Mode::kMixed;
-  return format == "fp8-reference" ? Fp8Mode::kReference : Fp8Mode::kNone;
+Fp8Mode fp8_of(NumberFormat format) {
+  if (format == NumberFormat::kFp8) return Fp8Mode::kMixed;
+  return format == NumberFormat::kFp8Reference ? Fp8Mode::kReference : Fp8Mode::kNone;
+}
+
+// No mask: dense.
+WeightPattern virtual_pattern(VirtualMask mask) {
+  if (mask == VirtualMask::k24) return WeightPattern::k24;
+  return mask == VirtualMask::kNone ? WeightPattern::kDense : WeightPattern::kTransposable24;
 }
 
 bool needs_layers(const RecipeConfig& recipe) {
-  return recipe.health.virtual_mask != "none" ||
+  return recipe.health.virtual_mask != VirtualMask::kNone ||
          any_phase(recipe, [](const PhaseConfig& phase) { return !phase.is_dense(); });
 }
 
@@ -61,7 +77,8 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
     : plan_(plan),
-      recipe_(with_phases(plan.execution == "auto" ? without_masked_parts(recipe, plan) : recipe)),
+      recipe_(with_phases(plan.execution == Execution::kAuto ? without_masked_parts(recipe, plan)
+                                                             : recipe)),
       clock_(recipe_, length),
       topology_(recipe_, clock_, length.steps, seed),
       activations_(builder, recipe_, seed),
@@ -70,7 +87,7 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
       ffn_seams_(&builder.ffn_seams()),
       sequence_(sequence),
       num_steps_(length.steps) {
-  virtual_part_.pattern = recipe.health.virtual_mask;
+  virtual_part_.pattern = virtual_pattern(recipe.health.virtual_mask);
   // Of all query heads together: the inputs of an attention layer's output matrix.
   for (const LinearSeam& seam : *linear_seams_)
     if (seam.family == LayerFamily::kAttention && seam.name.ends_with(".output"))
@@ -86,7 +103,7 @@ void SparsityEngine::reserve(Builder& builder) {
   const bool has_projection = any_phase(recipe_, projects);
   const bool has_topology =
       any_phase(recipe_, [](const auto& p) { return p.weights.is_topology(); });
-  const bool compares = recipe_.health.every > 0 && (has_mask || virtual_part_.pattern != "none");
+  const bool compares = recipe_.health.every > 0 && (has_mask || !virtual_part_.is_dense());
   std::int64_t largest = 0;
   for (LinearSeam* seam : layers_in_scope(builder, words)) {
     check_layer(*seam);
@@ -111,16 +128,16 @@ void SparsityEngine::reserve(Builder& builder) {
 }
 
 void SparsityEngine::check_layer(const LinearSeam& seam) const {
-  if (virtual_part_.pattern != "none") require_divisible(virtual_part_, seam);
+  if (!virtual_part_.is_dense()) require_divisible(virtual_part_, seam);
   for (const PhaseConfig& phase : recipe_.phase) {
     if (!is_in_scope(seam, words_of(recipe_, phase))) continue;
     require_divisible(phase.weights, seam);
-    const bool plain = phase.weights.is_topology() && phase.quantise.format == "none";
+    const bool plain = phase.weights.is_topology() && phase.quantise.format == NumberFormat::kNone;
     require(
         seam.family != LayerFamily::kHead || plain || phase.is_dense(),
         "recipe: the head takes a kept topology or stays dense, but weights.pattern = \"{}\" and "
         "quantise.format = \"{}\" have it in scope; leave \"head\" out of the layers",
-        phase.weights.pattern, phase.quantise.format);
+        word_of(phase.weights.pattern), word_of(phase.quantise.format));
   }
 }
 
@@ -165,7 +182,7 @@ std::vector<SparseLayer*> SparsityEngine::scoped() {
 // A soft projection needs a mask for its decay alone.
 bool SparsityEngine::keeps_mask() const {
   const PhaseConfig& now = phase();
-  return projects(now) && (!now.weights.is_soft() || now.decay.on != "none");
+  return projects(now) && (!now.weights.is_soft() || now.decay.on != DecayOn::kNone);
 }
 
 bool SparsityEngine::projects_weights() const { return projects(phase()) && any_in_scope(); }
@@ -175,8 +192,8 @@ bool SparsityEngine::any_in_scope() const {
 }
 
 bool SparsityEngine::trains_otherwise() const {
-  return !phase().activations.is_dense() || phase().attention.mask != "causal" ||
-         phase().quantise.format != "none";
+  return !phase().activations.is_dense() || phase().attention.mask != AttentionMask::kCausal ||
+         phase().quantise.format != NumberFormat::kNone;
 }
 
 void SparsityEngine::before_step(const Context& context, std::int64_t step) {
@@ -260,7 +277,7 @@ void SparsityEngine::point_seams() {
         projected && matches_any(now.weights.dgrad, seam.name) ? layer.projected : ConstView();
     // Where the plan has measured, a sample is drawn only for a product that gains by it.
     const bool packs = scope && entry_of(layer).wgrad_below > 0.0;
-    const bool samples = scope && (packs || plan_.execution != "auto");
+    const bool samples = scope && (packs || plan_.execution != Execution::kAuto);
     seam.wgrad = samples ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
     seam.packs_sample = packs && seam.wgrad != WgradSample::kDense;
     seam.fp8 = scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone;
@@ -295,8 +312,10 @@ void SparsityEngine::refresh_masks(const Context& context, bool counts_flips) {
 
 void SparsityEngine::project_all(const Context& context) {
   if (!projects(phase())) return;
-  if (phase().weights.scale == "recomputed" && phase().weights.is_soft()) set_scales(context);
-  if (phase().weights.is_soft() && plan_.execution != "masked") return;  // pack_all does it
+  if (phase().weights.scale == SoftScale::kRecomputed && phase().weights.is_soft())
+    set_scales(context);
+  if (phase().weights.is_soft() && plan_.execution != Execution::kMasked)
+    return;  // pack_all does it
   for (SparseLayer* layer : scoped())
     if (!layer->is_unpacked) project(context, phase().weights, *layer);
 }
@@ -336,10 +355,10 @@ void SparsityEngine::update_topology(const Context& context, std::int64_t step) 
 void SparsityEngine::before_update(const Context& context, double clip_scale,
                                    const std::function<double(const Parameter&)>& lr_of) {
   const DecayPart& decay = phase().decay;
-  if (decay.on == "none") return;
+  if (decay.on == DecayOn::kNone) return;
   for (const SparseLayer* layer : scoped()) {
     Parameter& weight = *layer->seam->weight;
-    const bool on_gradients = decay.on == "gradients";
+    const bool on_gradients = decay.on == DecayOn::kGradients;
     masked_decay(context, {.target = on_gradients ? weight.gradient : weight.value,
                            .weight = weight.value,
                            .mask = layer->mask,
@@ -349,14 +368,14 @@ void SparsityEngine::before_update(const Context& context, double clip_scale,
 }
 
 bool SparsityEngine::is_scaled(const Parameter& parameter) const {
-  if (phase().decay.on != "gradients") return false;
+  if (phase().decay.on != DecayOn::kGradients) return false;
   return std::ranges::any_of(layers_, [&](const SparseLayer& layer) {
     return layer.seam->weight == &parameter && in_scope(layer);
   });
 }
 
 bool SparsityEngine::freezes_second_moments() const {
-  return phase().optimizer.second_moment == "frozen";
+  return phase().optimizer.second_moment == SecondMoment::kFrozen;
 }
 
 void SparsityEngine::after_update(const Context& context, std::int64_t step) {
@@ -380,7 +399,7 @@ void SparsityEngine::after_update(const Context& context, std::int64_t step) {
 }
 
 bool SparsityEngine::watches_moments() const {
-  return phase().early_end.when == "second-moment-settled";
+  return phase().early_end.when == EarlyEnd::kSecondMomentSettled;
 }
 
 void SparsityEngine::observe_moment_change(std::int64_t step, double mean_change, double beta2) {

@@ -55,7 +55,7 @@ class SparsityEngine {
   bool updates_topology(std::int64_t step) const;
   // Whether the optimizer's step is left out then. update_topology() moves the schedule on: ask
   // updates_topology() before it.
-  bool skips_optimizer() const { return phase().optimizer.on_update == "skip"; }
+  bool skips_optimizer() const { return phase().optimizer.on_update == OnUpdate::kSkip; }
   void update_topology(const Context& context, std::int64_t step);
   // What norm and update shall take in place of the parameter; absent: the parameter.
   std::optional<KeptEntries> kept_entries(const Parameter& parameter) const;

@@ -10,9 +10,10 @@ namespace {
 // A product is sparse where its weight is 2:4 along what it contracts: inputs forward, outputs in
 // dgrad.
 void count_weight(LinearCost& cost, const WeightsPart& part, const LinearSeam& seam) {
-  const bool both = part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy";
+  const bool both = part.is_both_ways();
   const bool rows = axis_of(part.axis, seam) == GroupAxis::kWithinRow;
-  const double share = part.pattern == "V:2:M" ? 2.0 / static_cast<double>(part.m) : 0.5;
+  const double share =
+      part.pattern == WeightPattern::kVenom ? 2.0 / static_cast<double>(part.m) : 0.5;
   if (seam.forward && (both || rows)) cost.forward = share;
   if (seam.dgrad && (both || !rows)) cost.dgrad = share;
 }

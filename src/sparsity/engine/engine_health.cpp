@@ -65,8 +65,7 @@ bool SparsityEngine::samples(std::int64_t step) const {
 }
 
 const WeightsPart& SparsityEngine::sampled_part() const {
-  return phase().weights.is_dense() && virtual_part_.pattern != "none" ? virtual_part_
-                                                                       : phase().weights;
+  return phase().weights.is_dense() && !virtual_part_.is_dense() ? virtual_part_ : phase().weights;
 }
 
 double SparsityEngine::difference(const Context& context, ConstView a, ConstView b) const {
@@ -133,7 +132,7 @@ void SparsityEngine::end_sample(const Context& context, std::int64_t step) {
 }
 
 void SparsityEngine::raise_alarm(const Context& context) {
-  const bool leaves = recipe_.on_alarm == "dense";
+  const bool leaves = recipe_.on_alarm == OnAlarm::kDense;
   log_warning(
       fmt::format("step {}: {}{}", sample_->step, sample_->alarm,
                   leaves ? "; recipe.on_alarm = \"dense\": the rest of the run is dense" : ""));

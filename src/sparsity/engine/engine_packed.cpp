@@ -9,7 +9,7 @@
 namespace twill {
 
 bool SparsityEngine::is_always_packed(const Builder& builder, const SparseLayer& layer) const {
-  if (plan_.execution == "masked") return false;
+  if (plan_.execution == Execution::kMasked) return false;
   const LinearSeam& seam = *layer.seam;
   for (std::size_t index = 0; index < recipe_.phase.size(); ++index) {
     const PhaseConfig& phase = recipe_.phase[index];
@@ -35,11 +35,12 @@ bool SparsityEngine::is_always_packed(const Builder& builder, const SparseLayer&
 
 Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
                                           const Plan& plan) {
-  const bool is_auto = recipe.execution == "auto";  // leaves out what only masked execution can do
+  const bool is_auto =
+      recipe.execution == Execution::kAuto;  // leaves out what only masked execution can do
   for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
     const PhaseConfig& phase = recipe.phase[i];
-    if (phase.wgrad.estimator.starts_with("mvue")) options.samples_gradients = true;
-    if (phase.quantise.format != "none" && !is_auto) options.rounds_operands = true;
+    if (phase.wgrad.is_sample()) options.samples_gradients = true;
+    if (phase.quantise.format != NumberFormat::kNone && !is_auto) options.rounds_operands = true;
     const ActivationsPart& part = phase.activations;
     if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
     options.selects_activations = true;
@@ -47,13 +48,13 @@ Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::O
     if (packs)
       options.packed_activations = std::max(options.packed_activations, most_selected(part));
   }
-  options.packs_samples = options.samples_gradients && recipe.execution != "masked";
+  options.packs_samples = options.samples_gradients && recipe.execution != Execution::kMasked;
   options.measures_activations = options.selects_activations || recipe.health.activations;
   return options;
 }
 
 void SparsityEngine::reserve_packed(Builder& builder) {
-  if (plan_.execution == "masked") return;
+  if (plan_.execution == Execution::kMasked) return;
   for (SparseLayer& layer : layers_) {
     const Shape& shape = layer.seam->weight->shape;
     std::vector<PackedLayer::Use> uses;
@@ -100,7 +101,7 @@ void SparsityEngine::point_packed_activations() {
 }
 
 void SparsityEngine::pack_all(const Context& context) {
-  if (plan_.execution == "masked") return;
+  if (plan_.execution == Execution::kMasked) return;
   std::vector<PackBothArgs> together;
   for (SparseLayer& layer : layers_) {
     if (in_scope(layer) && !phase().weights.is_dense()) {
@@ -118,11 +119,11 @@ void SparsityEngine::pack_all(const Context& context) {
 bool SparsityEngine::wants_kept(const SparseLayer& layer, std::int64_t step) const {
   const PhaseConfig& now = phase();
   return now.weights.is_topology() && in_scope(layer) && !updates_topology(step) &&
-         now.optimizer.regrown != "keep" && layer.density < entry_of(layer).wgrad_below;
+         now.optimizer.regrown != Regrown::kKeep && layer.density < entry_of(layer).wgrad_below;
 }
 
 void SparsityEngine::arrange_kept(const Context& context, std::int64_t step) {
-  if (!moments_ || plan_.execution == "masked") return;
+  if (!moments_ || plan_.execution == Execution::kMasked) return;
   for (SparseLayer& layer : layers_) {
     const bool wanted = wants_kept(layer, step);
     if (wanted == layer.packed.is_kept()) continue;

@@ -219,7 +219,8 @@ LayerProbe::Compared LayerProbe::compare(const PhaseConfig& phase) {
   const auto [dense_dgrad, packed_dgrad] = seconds_in_turns(
       context_, [&] { work_.dgrad(nullptr); }, dgrad.shape.has_value(),
       [&, matrix = dgrad.matrix()] { work_.dgrad(&matrix); });
-  const MvueLaw law = phase.wgrad.estimator == "mvue" ? MvueLaw::kExact : MvueLaw::kTwoDraw;
+  const MvueLaw law =
+      phase.wgrad.estimator == WgradEstimator::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw;
   const auto [dense_wgrad, packed_wgrad] = seconds_in_turns(
       context_, [&] { work_.wgrad(); }, work_.can_sample(), [&] { work_.sampled_wgrad(law); });
   return {.dense = {.forward = dense_forward, .dgrad = dense_dgrad, .wgrad = dense_wgrad},
@@ -238,12 +239,12 @@ double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep
   // Masked weights are made for who takes them.
   if (!part.is_soft() && (!forward.shape || !dgrad.shape))
     seconds += probed_seconds(context_, [&] { layer.carry(); });
-  if (!part.is_soft() || phase.decay.on != "none") {
+  if (!part.is_soft() || phase.decay.on != DecayOn::kNone) {
     const double packing = new_mask ? 0.0 : pack_seconds(forward, dgrad, false);
     seconds += (probed_seconds(context_, [&] { layer.choose(); }) + packing) /
                static_cast<double>(part.is_soft() ? 1 : part.refresh);
   }
-  if (phase.decay.on == "none" || !upkeep.decays_apart) return seconds;
+  if (phase.decay.on == DecayOn::kNone || !upkeep.decays_apart) return seconds;
   return seconds + probed_seconds(context_, [&] {
            masked_decay(context_, {.target = work_.gradient(),
                                    .weight = weight_.view(),

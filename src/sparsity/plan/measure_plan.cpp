@@ -60,7 +60,7 @@ class Planner {
 
   Plan measure() {
     Plan plan;
-    plan.execution = "auto";
+    plan.execution = Execution::kAuto;
     plan.device = context_.kernels().describe();
     plan.tokens = request_.tokens;
     plan.layer = planned_shapes(recipe_, layers_);
@@ -125,7 +125,7 @@ class Planner {
       return entry.phase == input.phase && entry.outputs == input.inputs &&
              entry.inputs == input.outputs && only_role(entry) == FfnRole::kOutput;
     });
-    const std::int64_t m = part.pattern == "2:4" ? 4 : part.m;
+    const std::int64_t m = part.window();
     return found != plan.layer.end() && input.outputs % m == 0 ? &*found : nullptr;
   }
 
@@ -152,13 +152,14 @@ class Planner {
 
   void decide(PlanEntry& entry) {
     const PhaseConfig& phase = phase_of(entry);
-    const bool only_masked = phase.weights.is_dense() || phase.quantise.format != "none" ||
+    const bool only_masked = phase.weights.is_dense() ||
+                             phase.quantise.format != NumberFormat::kNone ||
                              (phase.weights.is_topology() && !packs_any_mask(context_));
     entry.on = !only_masked && packs_matrices(context_, request_.type);
     if (!entry.on) {
       // A phase of sparse attention alone asks nothing of the weights.
-      entry.on = phase.weights.is_dense() && phase.quantise.format == "none" &&
-                 phase.activations.is_dense() && phase.wgrad.estimator == "dense";
+      entry.on = phase.weights.is_dense() && phase.quantise.format == NumberFormat::kNone &&
+                 phase.activations.is_dense() && phase.wgrad.estimator == WgradEstimator::kDense;
       return;
     }
     if (phase.weights.is_topology()) {
@@ -171,7 +172,7 @@ class Planner {
   // An FFN that selects activations: both of its matrices, when the first is met.
   void decide_selecting(PlanEntry& input, Plan& plan) {
     const PhaseConfig& phase = phase_of(input);
-    if (only_role(input) != FfnRole::kInput || phase.quantise.format != "none" ||
+    if (only_role(input) != FfnRole::kInput || phase.quantise.format != NumberFormat::kNone ||
         !packs_any_mask(context_))
       return;
     PlanEntry* output = output_of(input, plan);
@@ -210,14 +211,15 @@ class Planner {
   }
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
-    const bool samples = phase.wgrad.estimator != "dense";
+    const bool samples = phase.wgrad.estimator != WgradEstimator::kDense;
     LayerProbe layer = probe(entry, samples);
     const LayerProbe::Compared seconds = layer.compare(phase);
     entry.packed = scaled(seconds.packed);
     entry.dense = scaled(seconds.dense);
     if (!samples) entry.packed.wgrad = entry.dense.wgrad;
-    entry.density =
-        phase.weights.pattern == "V:2:M" ? 2.0 / static_cast<double>(phase.weights.m) : 0.5;
+    entry.density = phase.weights.pattern == WeightPattern::kVenom
+                        ? 2.0 / static_cast<double>(phase.weights.m)
+                        : 0.5;
     const double margin = shares_memory(context_) ? kProductMargin : kProductMarginOfGpu;
     const auto below = [margin](double packed_one, double dense_one) {
       return packed_one < margin * dense_one ? kDensest : 0.0;

@@ -11,7 +11,6 @@
 namespace twill {
 namespace {
 
-constexpr std::array<std::string_view, 3> kExecutions{"masked", "packed", "auto"};
 constexpr Range<std::int64_t> kCount{0, std::int64_t{1} << 60};
 constexpr Range<double> kShare{0.0, 2.0};
 constexpr Range<double> kSeconds{0.0, 1e9};
@@ -64,7 +63,7 @@ void PlanEntry::fields(FieldVisitor& visit) {
 }
 
 void Plan::fields(FieldVisitor& visit) {
-  visit("execution", execution, kExecutions, "what the recipe asked for");
+  visit("execution", execution, "what the recipe asked for");
   visit("device", device, {}, "what was measured on");
   visit("tokens", tokens, kCount, "of a micro-batch");
   visit("slowed_by_packed", slowed_by_packed, kShare,
@@ -103,7 +102,7 @@ bool Plan::is_packed_from(std::int64_t phase) const {
 }
 
 bool Plan::selects(std::int64_t phase) const {
-  return execution != "auto" || std::ranges::any_of(layer, [&](const PlanEntry& entry) {
+  return execution != Execution::kAuto || std::ranges::any_of(layer, [&](const PlanEntry& entry) {
            return entry.phase == phase && entry.on && entry.packs_activations();
          });
 }
@@ -139,15 +138,16 @@ Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers
                 bool packs_any_mask) {
   Plan plan;
   plan.execution = recipe.execution;
-  if (recipe.execution == "masked") return plan;
+  if (recipe.execution == Execution::kMasked) return plan;
   plan.layer = planned_shapes(recipe, layers);
   for (PlanEntry& entry : plan.layer) {
     const PhaseConfig& phase = recipe.phase[static_cast<std::size_t>(entry.phase)];
-    const bool plain = phase.quantise.format == "none";
+    const bool plain = phase.quantise.format == NumberFormat::kNone;
     const bool packs =
         !phase.weights.is_dense() && plain && (packs_any_mask || !phase.weights.is_topology());
     entry.forward_below = entry.dgrad_below = packs ? kPackedBelow : 0.0;
-    entry.wgrad_below = packs && phase.wgrad.estimator != "dense" ? kPackedBelow : 0.0;
+    entry.wgrad_below =
+        packs && phase.wgrad.estimator != WgradEstimator::kDense ? kPackedBelow : 0.0;
     if (!packs_any_mask || !plain || phase.activations.is_dense()) continue;
     bool inputs = false, outputs = false, others = false;
     for (const LinearSeam& seam : layers) {

@@ -74,7 +74,7 @@ struct PlanEntry {
 };
 
 struct Plan {
-  std::string execution = "masked";
+  Execution execution = Execution::kMasked;
   std::string device;       // what it was measured on
   std::int64_t tokens = 0;  // of a micro-batch
   // The share of its time by which packed products slow everything on the device, as measured or as

@@ -2,55 +2,26 @@
 #include "sparsity/recipe/recipe.h"
 
 #include <algorithm>
-#include <array>
 
 namespace twill {
 namespace {
 
-using Words = std::string_view;
 constexpr std::int64_t kMany = 1'000'000'000;
-
-constexpr std::array<Words, 6> kWeightPatterns{"dense",      "2:4",   "2:4-transposable",
-                                               "2:4-greedy", "V:2:M", "unstructured"};
-constexpr std::array<Words, 3> kProjections{"hard", "soft", "topology"};
-constexpr std::array<Words, 3> kAxes{"inputs", "outputs", "width"};
-constexpr std::array<Words, 4> kScales{"min-mse", "keep-l1", "none", "recomputed"};
-constexpr std::array<Words, 4> kEstimators{"dense", "mvue", "mvue-two-draw", "kept"};
-constexpr std::array<Words, 3> kActivationPatterns{"dense", "2:4", "V:2:M"};
-constexpr std::array<Words, 4> kTokenOrders{"as-is", "fixed", "centroid", "energy"};
-constexpr std::array<Words, 2> kDenseIn{"all", "wgrad"};
-constexpr std::array<Words, 3> kTransposed{"none", "2:4", "V:2:M"};
-constexpr std::array<Words, 2> kFirstStair{"later", "at-start"};
-constexpr std::array<Words, 2> kDistributions{"erdos-renyi", "uniform"};
-constexpr std::array<Words, 2> kStarts{"random", "magnitude"};
-constexpr std::array<Words, 2> kAnneal{"run", "phase"};
-constexpr std::array<Words, 3> kDrops{"magnitude", "mest", "sensitivity"};
-constexpr std::array<Words, 3> kGrows{"gradient", "random", "mixed"};
-constexpr std::array<Words, 3> kDecays{"none", "gradients", "weights"};
-constexpr std::array<Words, 5> kAttentionMasks{"causal", "local", "strided", "union", "fixed"};
-constexpr std::array<Words, 3> kFormats{"none", "fp8", "fp8-reference"};
-constexpr std::array<Words, 2> kOnUpdate{"skip", "apply"};
-constexpr std::array<Words, 3> kRegrown{"layer-mean", "zero", "keep"};
-constexpr std::array<Words, 2> kSecondMoment{"adaptive", "frozen"};
-constexpr std::array<Words, 2> kEarlyEnd{"never", "second-moment-settled"};
-constexpr std::array<Words, 3> kVirtualMasks{"none", "2:4", "2:4-transposable"};
-constexpr std::array<Words, 2> kAlarms{"warn", "dense"};
-constexpr std::array<Words, 3> kExecutions{"auto", "packed", "masked"};
 
 }  // namespace
 
 void WeightsPart::fields(FieldVisitor& visit) {
-  visit("pattern", pattern, kWeightPatterns, "which weights may stay");
+  visit("pattern", pattern, "which weights may stay");
   visit(
-      "projection", projection, kProjections,
+      "projection", projection,
       "hard: the largest as they are; soft: shrunk by a threshold, times a scale; topology: a kept "
       "set that [topology] moves");
   visit("refresh", refresh, Range<std::int64_t>{1, kMany},
         "optimizer steps between new masks of a hard projection");
-  visit("axis", axis, kAxes,
+  visit("axis", axis,
         "along which 2:4 groups run: inputs (rows of the weight), outputs, or whichever of them is "
         "the model's width");
-  visit("scale", scale, kScales,
+  visit("scale", scale,
         "of a soft projection, frozen when the phase begins: min-mse, keep-l1, none; recomputed: "
         "min-mse anew in every step");
   visit("v", v, Range<std::int64_t>{1, 4096}, "V:2:M: rows of a block");
@@ -60,17 +31,17 @@ void WeightsPart::fields(FieldVisitor& visit) {
 }
 
 void WgradPart::fields(FieldVisitor& visit) {
-  visit("estimator", estimator, kEstimators,
+  visit("estimator", estimator,
         "dense; mvue: an unbiased 2:4 sample of dY along tokens; mvue-two-draw: the authors' law; "
         "kept: only where the topology has weights");
 }
 
 void ActivationsPart::fields(FieldVisitor& visit) {
-  visit("pattern", pattern, kActivationPatterns, "which activations of an FFN are multiplied");
+  visit("pattern", pattern, "which activations of an FFN are multiplied");
   visit("v", v, Range<std::int64_t>{1, 4096}, "V:2:M: tokens of a block");
   visit("m", m, Range<std::int64_t>{4, 128}, "V:2:M: neurons of a block, of which four survive");
   visit(
-      "order", order, kTokenOrders,
+      "order", order,
       "which tokens share a block: neighbours, a fixed permutation, sorted by the nearest centroid "
       "of the input, or by the cluster with the largest activations");
   visit("clusters", clusters,
@@ -79,8 +50,8 @@ void ActivationsPart::fields(FieldVisitor& visit) {
         "optimizer steps between new clusters and a new dense share");
   visit("dense_share", dense_share, Range<double>{0.0, 0.5},
         "share of the neurons, the densest, that no selection touches");
-  visit("dense_in", dense_in, kDenseIn, "where the dense share holds: all products, or wgrad only");
-  visit("transposed", transposed, kTransposed,
+  visit("dense_in", dense_in, "where the dense share holds: all products, or wgrad only");
+  visit("transposed", transposed,
         "selection along tokens of what the weight gradients multiply with");
 }
 
@@ -92,22 +63,21 @@ void TopologyPart::fields(FieldVisitor& visit) {
   visit("stairs", stairs, Range<std::int64_t>{0, kMany},
         "steps of the way from density to density_end; 0: one per update");
   visit(
-      "first_stair", first_stair, kFirstStair,
+      "first_stair", first_stair,
       "later: the phase begins at density; at-start: its first stair is taken at once, so that the "
       "last one is trained on");
-  visit("distribution", distribution, kDistributions, "how layers share the density");
-  visit("start", start, kStarts, "which weights a run that begins sparse keeps first");
+  visit("distribution", distribution, "how layers share the density");
+  visit("start", start, "which weights a run that begins sparse keeps first");
   visit("interval", interval, Range<std::int64_t>{0, kMany},
         "optimizer steps between updates; 0: 1/120 of the run, at least 10");
   visit("churn", churn, Range<double>{0.0, 1.0},
         "share of the kept weights that an update replaces, at first");
-  visit("anneal", anneal, kAnneal,
-        "the churn falls along a cosine over the run, or over the phase");
+  visit("anneal", anneal, "the churn falls along a cosine over the run, or over the phase");
   visit("anneal_turn", anneal_turn, Range<double>{0.0, 1.0},
         "share of the half turn of that cosine: 1 ends at no churn, 0 keeps it constant");
-  visit("drop", drop, kDrops, "score of what is dropped: |w|, |w| + lambda |g|, |w / g|");
+  visit("drop", drop, "score of what is dropped: |w|, |w| + lambda |g|, |w / g|");
   visit("mest_lambda", mest_lambda, Range<double>{0.0, 1e9}, "lambda of drop = \"mest\"");
-  visit("grow", grow, kGrows, "what grows: the largest gradients, chance, or both");
+  visit("grow", grow, "what grows: the largest gradients, chance, or both");
   visit("grow_ratio", grow_ratio, Range<double>{0.0, 1e9},
         "of grow = \"mixed\": parts by gradient for one by chance");
 }
@@ -119,35 +89,34 @@ std::int64_t TopologyPart::interval_in(std::int64_t steps) const {
 }
 
 void DecayPart::fields(FieldVisitor& visit) {
-  visit("on", on, kDecays, "pull on pruned weights: added to their gradients, or to the step");
+  visit("on", on, "pull on pruned weights: added to their gradients, or to the step");
   visit("lambda", lambda, Range<double>{0.0, 1e9}, "strength; twill tune decay finds one");
 }
 
 void AttentionPart::fields(FieldVisitor& visit) {
-  visit("mask", mask, kAttentionMasks, "which pairs attention computes in training");
+  visit("mask", mask, "which pairs attention computes in training");
   visit("stride", stride, Range<std::int64_t>{0, 1 << 24},
         "of the mask; 0: an eighth of the sequence");
 }
 
 void QuantisePart::fields(FieldVisitor& visit) {
   visit(
-      "format", format, kFormats,
+      "format", format,
       "rounding of the products' operands, simulated: fp8 (weights and activations e4m3, gradients "
       "e5m2), fp8-reference (forward e4m3, backward e5m2)");
 }
 
 void OptimizerPart::fields(FieldVisitor& visit) {
-  visit("on_update", on_update, kOnUpdate, "the optimizer's step at an update of the topology");
-  visit("regrown", regrown, kRegrown,
+  visit("on_update", on_update, "the optimizer's step at an update of the topology");
+  visit("regrown", regrown,
         "moments of regrown weights: m 0 and v the layer's mean, both 0, "
         "or what has decayed");
-  visit("second_moment", second_moment, kSecondMoment,
+  visit("second_moment", second_moment,
         "frozen: AdamW's second moments stay as they are, without bias correction, eps to the 3/4");
 }
 
 void EarlyEndPart::fields(FieldVisitor& visit) {
-  visit("when", when, kEarlyEnd,
-        "the phase ends before `until` when the second moments have settled");
+  visit("when", when, "the phase ends before `until` when the second moments have settled");
   visit("after", after, Range<double>{0.0, 1.0}, "but not before this share of the run");
   visit("below", below, Range<double>{0.0, 1e9},
         "settled: mean change of a second moment, averaged over 1 / (1 - beta2) steps, below this");
@@ -170,15 +139,16 @@ void PhaseConfig::fields(FieldVisitor& visit) {
 }
 
 bool PhaseConfig::is_dense() const {
-  return weights.is_dense() && wgrad.estimator == "dense" && activations.is_dense() &&
-         attention.mask == "causal" && quantise.format == "none" &&
-         optimizer.second_moment == "adaptive";
+  return weights.is_dense() && wgrad.estimator == WgradEstimator::kDense &&
+         activations.is_dense() && attention.mask == AttentionMask::kCausal &&
+         quantise.format == NumberFormat::kNone &&
+         optimizer.second_moment == SecondMoment::kAdaptive;
 }
 
 void HealthConfig::fields(FieldVisitor& visit) {
   visit("every", every, Range<std::int64_t>{0, kMany},
         "steps between samples of flip rate, kept mass and density; 0: none", OnResume::kFree);
-  visit("virtual_mask", virtual_mask, kVirtualMasks,
+  visit("virtual_mask", virtual_mask,
         "while weights are dense, the flip rate of this mask, computed but not applied");
   visit("activations", activations,
         "density and dead neurons also of FFNs whose activations are not selected");
@@ -194,10 +164,10 @@ void RecipeConfig::fields(FieldVisitor& visit) {
         "blocks.*.ffn.input");
   visit("needs_activation", needs_activation, {},
         "model.ffn.activation that the recipe is made for");
-  visit("on_alarm", on_alarm, kAlarms, "when flip rates explode or collapse: warn, or go on dense",
+  visit("on_alarm", on_alarm, "when flip rates explode or collapse: warn, or go on dense",
         OnResume::kFree);
   visit(
-      "execution", execution, kExecutions,
+      "execution", execution,
       "auto: packed where that was measured to pay, the other layers train dense; packed: products "
       "that leave zeros out; masked: dense operands with explicit zeros");
   visit.list("phase", phase, "what holds until when");
@@ -213,14 +183,16 @@ std::optional<std::string_view> find_recipe(std::string_view name) {
 bool RecipeConfig::is_dense() const { return std::ranges::all_of(phase, &PhaseConfig::is_dense); }
 
 bool RecipeConfig::leaves_steps_alone() const {
-  return is_dense() && health.virtual_mask == "none" && !health.activations;
+  return is_dense() && health.virtual_mask == VirtualMask::kNone && !health.activations;
 }
 
 bool RecipeConfig::steps_on_device() const {
   if (leaves_steps_alone()) return true;
   const auto is_steady = [](const PhaseConfig& one) {
-    return !one.weights.is_topology() && one.activations.is_dense() && one.decay.on != "weights" &&
-           one.optimizer.second_moment == "adaptive" && one.early_end.when == "never";
+    return !one.weights.is_topology() && one.activations.is_dense() &&
+           one.decay.on != DecayOn::kWeights &&
+           one.optimizer.second_moment == SecondMoment::kAdaptive &&
+           one.early_end.when == EarlyEnd::kNever;
   };
   return !health.activations && std::ranges::all_of(phase, is_steady);
 }

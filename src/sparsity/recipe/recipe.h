@@ -10,47 +10,58 @@
 #include <vector>
 
 #include "base/fields.h"
+#include "sparsity/recipe/recipe_words.h"
 
 namespace twill {
 
 // What forward and dgrad multiply with.
 struct WeightsPart {
-  std::string pattern = "dense";
-  std::string projection = "hard";
+  WeightPattern pattern = WeightPattern::kDense;
+  Projection projection = Projection::kHard;
   std::int64_t refresh = 1;
-  std::string axis = "inputs";
-  std::string scale = "min-mse";
+  WeightAxis axis = WeightAxis::kInputs;
+  SoftScale scale = SoftScale::kMinMse;
   std::int64_t v = 64;
   std::int64_t m = 8;
   std::vector<std::string> forward{"*"};
   std::vector<std::string> dgrad{"*"};
   void fields(FieldVisitor& visit);
 
-  bool is_dense() const { return pattern == "dense"; }
-  bool is_topology() const { return projection == "topology"; }
-  bool is_soft() const { return projection == "soft"; }
+  bool is_dense() const { return pattern == WeightPattern::kDense; }
+  bool is_topology() const { return projection == Projection::kTopology; }
+  bool is_soft() const { return projection == Projection::kSoft; }
+  // The mask and its transposed are both 2:4.
+  bool is_both_ways() const {
+    return pattern == WeightPattern::kTransposable24 || pattern == WeightPattern::kGreedy24;
+  }
 };
 
 // How dY enters the weight gradient.
 struct WgradPart {
-  std::string estimator = "dense";
+  WgradEstimator estimator = WgradEstimator::kDense;
   void fields(FieldVisitor& visit);
+
+  bool is_sample() const {
+    return estimator == WgradEstimator::kMvue || estimator == WgradEstimator::kMvueTwoDraw;
+  }
 };
 
 // Which activations of an FFN are multiplied.
 struct ActivationsPart {
-  std::string pattern = "dense";
+  ActivationPattern pattern = ActivationPattern::kDense;
   std::int64_t v = 64;
   std::int64_t m = 8;
-  std::string order = "as-is";
+  BlockOrder order = BlockOrder::kAsIs;
   bool clusters = false;
   std::int64_t refresh = 1000;
   double dense_share = 0.0;
-  std::string dense_in = "all";
-  std::string transposed = "none";
+  DenseIn dense_in = DenseIn::kAll;
+  TransposedPattern transposed = TransposedPattern::kNone;
   void fields(FieldVisitor& visit);
 
-  bool is_dense() const { return pattern == "dense"; }
+  bool is_dense() const { return pattern == ActivationPattern::kDense; }
+  // Columns of a block of the selection: of 2:4, four.
+  std::int64_t window() const { return pattern == ActivationPattern::k24 ? 4 : m; }
 };
 
 // How a kept topology moves.
@@ -58,16 +69,16 @@ struct TopologyPart {
   double density = 1.0;
   double density_end = -1.0;
   std::int64_t stairs = 0;
-  std::string first_stair = "later";
-  std::string distribution = "erdos-renyi";
-  std::string start = "random";
+  FirstStair first_stair = FirstStair::kLater;
+  Distribution distribution = Distribution::kErdosRenyi;
+  TopologyStart start = TopologyStart::kRandom;
   std::int64_t interval = 0;
-  std::string anneal = "run";
+  Anneal anneal = Anneal::kRun;
   double churn = 0.3;
   double anneal_turn = 1.0;
-  std::string drop = "magnitude";
+  DropBy drop = DropBy::kMagnitude;
   double mest_lambda = 0.0;
-  std::string grow = "mixed";
+  GrowBy grow = GrowBy::kMixed;
   double grow_ratio = 3.0;
   void fields(FieldVisitor& visit);
 
@@ -78,35 +89,35 @@ struct TopologyPart {
 
 // A pull on pruned weights.
 struct DecayPart {
-  std::string on = "none";
+  DecayOn on = DecayOn::kNone;
   double lambda = 0.0;
   void fields(FieldVisitor& visit);
 };
 
 // Which pairs attention computes.
 struct AttentionPart {
-  std::string mask = "causal";
+  AttentionMask mask = AttentionMask::kCausal;
   std::int64_t stride = 0;
   void fields(FieldVisitor& visit);
 };
 
 // Number format of the products.
 struct QuantisePart {
-  std::string format = "none";
+  NumberFormat format = NumberFormat::kNone;
   void fields(FieldVisitor& visit);
 };
 
 // What the recipe asks of the optimizer.
 struct OptimizerPart {
-  std::string on_update = "skip";
-  std::string regrown = "layer-mean";
-  std::string second_moment = "adaptive";
+  OnUpdate on_update = OnUpdate::kSkip;
+  Regrown regrown = Regrown::kLayerMean;
+  SecondMoment second_moment = SecondMoment::kAdaptive;
   void fields(FieldVisitor& visit);
 };
 
 // A phase may end early, when the second moments have settled.
 struct EarlyEndPart {
-  std::string when = "never";
+  EarlyEnd when = EarlyEnd::kNever;
   double after = 0.1;
   double below = 1e-8;
   void fields(FieldVisitor& visit);
@@ -131,7 +142,7 @@ struct PhaseConfig {
 
 struct HealthConfig {
   std::int64_t every = 40;
-  std::string virtual_mask = "none";
+  VirtualMask virtual_mask = VirtualMask::kNone;
   bool activations = false;
   void fields(FieldVisitor& visit);
 };
@@ -142,8 +153,8 @@ struct RecipeConfig {
   std::string paper;
   std::vector<std::string> layers{"ffn"};
   std::string needs_activation;
-  std::string on_alarm = "warn";
-  std::string execution = "auto";
+  OnAlarm on_alarm = OnAlarm::kWarn;
+  Execution execution = Execution::kAuto;
   std::vector<PhaseConfig> phase;
   HealthConfig health;
   void fields(FieldVisitor& visit);

@@ -38,67 +38,70 @@ std::string place(std::size_t index) { return fmt::format("recipe.phase.{}", ind
 void check_weights(const PhaseConfig& phase, const std::string& at) {
   const WeightsPart& weights = phase.weights;
   require(
-      weights.is_topology() == (weights.pattern == "unstructured"),
+      weights.is_topology() == (weights.pattern == WeightPattern::kUnstructured),
       "{}: weights.projection = \"{}\" does not go with weights.pattern = \"{}\": a kept topology "
       "is unstructured, and an unstructured pattern is a kept topology",
-      at, weights.projection, weights.pattern);
-  require(!weights.is_soft() || weights.pattern == "2:4",
+      at, word_of(weights.projection), word_of(weights.pattern));
+  require(!weights.is_soft() || weights.pattern == WeightPattern::k24,
           "{}: weights.projection = \"soft\" is defined for weights.pattern = \"2:4\", got \"{}\"",
-          at, weights.pattern);
+          at, word_of(weights.pattern));
   require(
-      phase.decay.on == "none" || !(weights.is_dense() || weights.is_topology()),
+      phase.decay.on == DecayOn::kNone || !(weights.is_dense() || weights.is_topology()),
       "{}: decay.on = \"{}\" pulls on pruned weights, but weights.pattern = \"{}\" has none; set "
       "decay.on = \"none\"",
-      at, phase.decay.on, weights.pattern);
+      at, word_of(phase.decay.on), word_of(weights.pattern));
   require(
-      phase.decay.on != "none" || phase.decay.lambda == 0.0,
+      phase.decay.on != DecayOn::kNone || phase.decay.lambda == 0.0,
       "{}: decay.lambda = {} does nothing while decay.on = \"none\"; set decay.on = \"gradients\"",
       at, phase.decay.lambda);
-  require(!(weights.pattern == "V:2:M" && weights.m % 4 != 0),
+  require(!(weights.pattern == WeightPattern::kVenom && weights.m % 4 != 0),
           "{}: weights.m = {} must be a multiple of 4", at, weights.m);
 }
 
 void check_wgrad(const PhaseConfig& phase, const std::string& at) {
-  const bool kept = phase.wgrad.estimator == "kept";
+  const bool kept = phase.wgrad.estimator == WgradEstimator::kKept;
   require(kept == phase.weights.is_topology(),
           "{}: wgrad.estimator = \"{}\" does not go with weights.projection = \"{}\": \"kept\" and "
           "\"topology\" need each other",
-          at, phase.wgrad.estimator, phase.weights.projection);
-  require(phase.optimizer.on_update == "skip" || phase.weights.is_topology(),
+          at, word_of(phase.wgrad.estimator), word_of(phase.weights.projection));
+  require(phase.optimizer.on_update == OnUpdate::kSkip || phase.weights.is_topology(),
           "{}: optimizer.on_update is for a kept topology", at);
 }
 
 void check_activations(const PhaseConfig& phase, const std::string& at) {
   const ActivationsPart& part = phase.activations;
-  const bool routed = part.order == "centroid" || part.order == "energy";
+  const bool routed = part.order == BlockOrder::kCentroid || part.order == BlockOrder::kEnergy;
   require(!routed || part.clusters,
           "{}: activations.order = \"{}\" sorts tokens by clusters of neurons; set "
           "activations.clusters = true",
-          at, part.order);
+          at, word_of(part.order));
   require(
-      !part.clusters || (part.pattern == "V:2:M" && part.m % 4 == 0 && part.m > 4),
+      !part.clusters ||
+          (part.pattern == ActivationPattern::kVenom && part.m % 4 == 0 && part.m > 4),
       "{}: activations.clusters needs activations.pattern = \"V:2:M\" with m a multiple of 4 above "
       "4, got \"{}\" with m = {}",
-      at, part.pattern, part.m);
-  require(!(part.pattern == "V:2:M" || part.transposed == "V:2:M") || part.m % 4 == 0,
+      at, word_of(part.pattern), part.m);
+  require(!(part.pattern == ActivationPattern::kVenom ||
+            part.transposed == TransposedPattern::kVenom) ||
+              part.m % 4 == 0,
           "{}: activations.m = {} must be a multiple of 4", at, part.m);
   require(
-      !part.is_dense() || (part.transposed == "none" && part.dense_share == 0.0),
+      !part.is_dense() || (part.transposed == TransposedPattern::kNone && part.dense_share == 0.0),
       "{}: activations.transposed and dense_share belong to a selection, but activations.pattern "
       "is \"dense\"",
       at);
-  require(part.is_dense() || phase.wgrad.estimator == "dense",
+  require(part.is_dense() || phase.wgrad.estimator == WgradEstimator::kDense,
           "{}: wgrad.estimator = \"{}\" and activations.pattern = \"{}\" would both sparsify the "
           "weight "
           "gradient; use one",
-          at, phase.wgrad.estimator, part.pattern);
+          at, word_of(phase.wgrad.estimator), word_of(part.pattern));
 }
 
 void check_topology(const PhaseConfig& phase, const std::string& at) {
   const bool says = phase.topology.density != 1.0 || phase.topology.density_end >= 0.0;
   require(phase.weights.is_topology() || !says,
           "{}: topology.density is for weights.projection = \"topology\", got \"{}\"", at,
-          phase.weights.projection);
+          word_of(phase.weights.projection));
   if (!phase.weights.is_topology()) return;
   require(phase.topology.density > 0.0 && phase.topology.end() > 0.0,
           "{}: topology.density must be above 0, got {} and {}", at, phase.topology.density,
@@ -116,7 +119,7 @@ void check_updates(const PhaseConfig& phase, const std::string& at, std::int64_t
           "{}: topology.density goes to {}, but no update falls into steps {} to {} at "
           "topology.interval = {}; lower it, or train longer",
           at, part.end(), begin, end, interval);
-  require(interval > 1 || part.churn == 0.0 || phase.optimizer.on_update == "apply",
+  require(interval > 1 || part.churn == 0.0 || phase.optimizer.on_update == OnUpdate::kApply,
           "{}: topology.interval = 1 with optimizer.on_update = \"skip\" leaves no step for the "
           "optimizer; raise it",
           at);
@@ -126,11 +129,11 @@ void check_updates(const PhaseConfig& phase, const std::string& at, std::int64_t
 void check_neighbours(const RecipeConfig& recipe, std::size_t index) {
   const PhaseConfig& phase = recipe.phase[index];
   const std::string at = place(index);
-  require(index > 0 || phase.optimizer.second_moment == "adaptive",
+  require(index > 0 || phase.optimizer.second_moment == SecondMoment::kAdaptive,
           "{}: optimizer.second_moment = \"frozen\" has nothing to freeze in the first phase", at);
-  require(index + 1 < recipe.phase.size() || phase.early_end.when == "never",
+  require(index + 1 < recipe.phase.size() || phase.early_end.when == EarlyEnd::kNever,
           "{}: early_end.when = \"{}\" in the last phase: no phase follows it", at,
-          phase.early_end.when);
+          word_of(phase.early_end.when));
   if (index == 0) return;
   const PhaseConfig& before = recipe.phase[index - 1];
   if (!phase.weights.is_topology() || !before.weights.is_topology()) return;

@@ -14,13 +14,13 @@ namespace twill {
 namespace {
 
 DropScore drop_score(const TopologyPart& part) {
-  if (part.drop == "mest") return DropScore::kMest;
-  return part.drop == "sensitivity" ? DropScore::kSensitivity : DropScore::kMagnitude;
+  if (part.drop == DropBy::kMest) return DropScore::kMest;
+  return part.drop == DropBy::kSensitivity ? DropScore::kSensitivity : DropScore::kMagnitude;
 }
 
 double grow_ratio(const TopologyPart& part) {
-  if (part.grow == "random") return kGrowAtRandom;
-  return part.grow == "gradient" ? kGrowByGradient : part.grow_ratio;
+  if (part.grow == GrowBy::kRandom) return kGrowAtRandom;
+  return part.grow == GrowBy::kGradient ? kGrowByGradient : part.grow_ratio;
 }
 
 // A weight that leaves the topology leaves its moments behind, so that only kept entries have any.
@@ -50,7 +50,7 @@ double TopologySteering::density_at(std::int64_t step) const {
                       : std::max<std::int64_t>(1, length / part.interval_in(num_steps_));
   const std::int64_t stairs = std::min(wanted, length);  // at most one per step
   std::int64_t stair = (step - begin) * stairs / length;
-  if (part.first_stair == "at-start") ++stair;
+  if (part.first_stair == FirstStair::kAtStart) ++stair;
   stair = std::min(stair, stairs);
   if (stair == stairs) return part.end();
   return part.density +
@@ -66,7 +66,7 @@ double TopologySteering::density_of_update(std::int64_t step) const {
 double TopologySteering::churn_at(std::int64_t step) const {
   const TopologyPart& part = phase_at(step).topology;
   const std::int64_t index = clock_.phase_at(step);
-  const bool by_phase = part.anneal == "phase";
+  const bool by_phase = part.anneal == Anneal::kPhase;
   return twill::churn_at({.restarts = {{by_phase ? clock_.begin_of(index) : 0, part.churn}},
                           .end = by_phase ? clock_.end_of(index) : num_steps_,
                           .c = part.anneal_turn},
@@ -80,9 +80,9 @@ std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLaye
   shapes.reserve(layers.size());
   for (const SparseLayer* layer : layers)
     shapes.push_back({layer->seam->weight->shape[0], layer->seam->weight->shape[1]});
-  return layer_targets(
-      part.distribution == "uniform" ? DensityRule::kUniform : DensityRule::kErdosRenyi, shapes,
-      density);
+  return layer_targets(part.distribution == Distribution::kUniform ? DensityRule::kUniform
+                                                                   : DensityRule::kErdosRenyi,
+                       shapes, density);
 }
 
 std::int64_t TopologySteering::num_active(const Context& context, const SparseLayer& layer) {
@@ -100,7 +100,7 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
   for (std::size_t i = 0; i < layers.size(); ++i) {
     SparseLayer& layer = *layers[i];
     const bool whole = wanted[i] == layer.num_weights();
-    const bool by_magnitude = !whole && part.start == "magnitude";
+    const bool by_magnitude = !whole && part.start == TopologyStart::kMagnitude;
     // By magnitude: drop from a full mask. By chance: grow in an empty one.
     const std::vector<std::uint8_t> first(static_cast<std::size_t>(layer.num_weights()),
                                           whole || by_magnitude ? 1 : 0);
@@ -116,7 +116,7 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
                               .update = 0,
                               .stream = layer.seam->stream});
     hide_weights(context, layer);
-    if (moments && phase_at(step).optimizer.regrown != "keep")
+    if (moments && phase_at(step).optimizer.regrown != Regrown::kKeep)
       hide_moments(context, layer, moments(*layer.seam->weight));
   }
 }
@@ -155,15 +155,15 @@ void TopologySteering::update(const Context& context, const std::vector<SparseLa
                               .update = static_cast<std::uint32_t>(next),
                               .stream = layer.seam->stream});
     layer.density = static_cast<double>(wanted[i]) / static_cast<double>(layer.num_weights());
-    if (phase.optimizer.regrown == "keep") continue;
+    if (phase.optimizer.regrown == Regrown::kKeep) continue;
     const Moments state = moments(*layer.seam->weight);
-    regrow_moments(context,
-                   {.m = state.m,
-                    .v = state.v,
-                    .mask = layer.mask,
-                    .grown = layer.grown,
-                    .policy = phase.optimizer.regrown == "zero" ? RegrownMoments::kZero
-                                                                : RegrownMoments::kLayerMean});
+    regrow_moments(context, {.m = state.m,
+                             .v = state.v,
+                             .mask = layer.mask,
+                             .grown = layer.grown,
+                             .policy = phase.optimizer.regrown == Regrown::kZero
+                                           ? RegrownMoments::kZero
+                                           : RegrownMoments::kLayerMean});
     hide_moments(context, layer, state);
   }
 }

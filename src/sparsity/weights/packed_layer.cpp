@@ -17,8 +17,8 @@ namespace {
 // By which rule the rows of a weight, or of its transposed, keep entries. Greedy masks keep at most two
 // of four both ways, but not always two.
 PackedPattern pattern_of(const WeightsPart& part, const LinearSeam& seam, bool transpose) {
-  if (part.pattern == "2:4-transposable") return PackedPattern::kTransposable24;
-  if (part.pattern == "2:4-greedy") return PackedPattern::k24;
+  if (part.pattern == WeightPattern::kTransposable24) return PackedPattern::kTransposable24;
+  if (part.pattern == WeightPattern::kGreedy24) return PackedPattern::k24;
   if (part.is_topology()) return PackedPattern::kAny;
   const bool within_column = axis_of(part.axis, seam) == GroupAxis::kWithinColumn;
   return within_column == transpose ? PackedPattern::k24 : PackedPattern::kAny;
@@ -39,7 +39,7 @@ void scatter_all(const Context& context, ConstView values, const KeptPositions& 
 double density_of(const WeightsPart& part, const SparseLayer& layer) {
   if (part.is_dense()) return 1.0;
   if (part.is_topology()) return layer.density;
-  return part.pattern == "V:2:M" ? 2.0 / static_cast<double>(part.m) : 0.5;
+  return part.pattern == WeightPattern::kVenom ? 2.0 / static_cast<double>(part.m) : 0.5;
 }
 
 std::optional<PackedShape> packed_shape(const Context& context, const SparseLayer& layer,

@@ -19,26 +19,26 @@ void require_multiple(const LinearSeam& seam, const WeightsPart& part, std::int6
       size % divisor == 0,
       "recipe: weights.pattern = \"{}\" needs {} of {} to be a multiple of {}, got {}; leave the "
       "layer out with recipe.layers, or change the model's width",
-      part.pattern, what, seam.name, divisor, size);
+      word_of(part.pattern), what, seam.name, divisor, size);
 }
 
 }  // namespace
 
-GroupAxis axis_of(const std::string& axis, const LinearSeam& seam) {
-  if (axis == "width") return seam.width_axis;
-  return axis == "outputs" ? GroupAxis::kWithinColumn : GroupAxis::kWithinRow;
+GroupAxis axis_of(WeightAxis axis, const LinearSeam& seam) {
+  if (axis == WeightAxis::kWidth) return seam.width_axis;
+  return axis == WeightAxis::kOutputs ? GroupAxis::kWithinColumn : GroupAxis::kWithinRow;
 }
 
 void choose_mask(const Context& context, const WeightsPart& part, const LinearSeam& seam,
                  ConstView weight, View mask) {
   const GroupAxis axis = axis_of(part.axis, seam);
-  if (part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy") {
-    transposable24(context,
-                   {.x = weight,
-                    .mask = mask,
-                    .method = part.pattern == "2:4-greedy" ? TransposableMethod::kGreedyKeep
-                                                           : TransposableMethod::kExact});
-  } else if (part.pattern == "V:2:M") {
+  if (part.is_both_ways()) {
+    transposable24(context, {.x = weight,
+                             .mask = mask,
+                             .method = part.pattern == WeightPattern::kGreedy24
+                                           ? TransposableMethod::kGreedyKeep
+                                           : TransposableMethod::kExact});
+  } else if (part.pattern == WeightPattern::kVenom) {
     venom_select(context, {.x = weight, .mask = mask, .along = axis, .v = part.v, .m = part.m});
   } else {
     select24(context, {.x = weight, .mask = mask, .axis = axis});
@@ -47,12 +47,12 @@ void choose_mask(const Context& context, const WeightsPart& part, const LinearSe
 
 double soft_scale(const Context& context, const WeightsPart& part, const SparseLayer& layer,
                   View sums) {
-  if (part.scale == "none") return 1.0;
+  if (part.scale == SoftScale::kNone) return 1.0;
   soft_threshold24_sums(
       context, {.x = layer.weight(), .sums = sums, .axis = axis_of(part.axis, *layer.seam)});
   const std::vector<double> s = host_values<double>(context, sums);
-  const double above = part.scale == "keep-l1" ? s[2] : s[0];
-  const double below = part.scale == "keep-l1" ? s[3] : s[1];
+  const double above = part.scale == SoftScale::kKeepL1 ? s[2] : s[0];
+  const double below = part.scale == SoftScale::kKeepL1 ? s[3] : s[1];
   // A matrix of dead groups (all magnitudes equal) projects to zero under any scale.
   return below > 0.0 ? above / below : 1.0;
 }
@@ -77,9 +77,9 @@ void hide_weights(const Context& context, const SparseLayer& layer) {
 void require_divisible(const WeightsPart& part, const LinearSeam& seam) {
   if (part.is_dense() || part.is_topology()) return;
   const Shape& shape = seam.weight->shape;
-  const bool both = part.pattern == "2:4-transposable" || part.pattern == "2:4-greedy";
+  const bool both = part.is_both_ways();
   const bool columns = axis_of(part.axis, seam) == GroupAxis::kWithinColumn;
-  const std::int64_t divisor = part.pattern == "V:2:M" ? part.m : 4;
+  const std::int64_t divisor = part.pattern == WeightPattern::kVenom ? part.m : 4;
   if (both || !columns) require_multiple(seam, part, shape[1], divisor, "the inputs");
   if (both || columns) require_multiple(seam, part, shape[0], divisor, "the outputs");
 }

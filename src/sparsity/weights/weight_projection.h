@@ -26,8 +26,8 @@ struct SparseLayer {
   std::int64_t num_weights() const { return seam->weight->shape.num_elements(); }
 };
 
-// The axis that `axis` of a part ("inputs", "outputs", "width") means for this layer.
-GroupAxis axis_of(const std::string& axis, const LinearSeam& seam);
+// What the axis of a part means for this layer.
+GroupAxis axis_of(WeightAxis axis, const LinearSeam& seam);
 
 // The mask that `part` would choose for `weight` now: of a soft projection its hard 2:4 mask.
 void choose_mask(const Context& context, const WeightsPart& part, const LinearSeam& seam,

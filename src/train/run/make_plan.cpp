@@ -116,13 +116,13 @@ void write_plan(const std::string& path, const Plan& plan) {
 
 void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,
                        const std::deque<LinearSeam>& layers, const std::string& path) {
-  const std::string& execution = config.recipe.execution;
+  const Execution execution = config.recipe.execution;
   require(
       plan.execution == execution,
       "{} is a plan of recipe.execution = \"{}\", but this run has \"{}\"; leave `plan` out, or "
       "set the key",
-      path, plan.execution, execution);
-  if (execution == "masked") return;
+      path, word_of(plan.execution), word_of(execution));
+  if (execution == Execution::kMasked) return;
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   for (const PlanEntry& shape : shapes)
     require(plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
@@ -154,9 +154,9 @@ Plan make_plan(const Context& context, const RunConfig& config,
     return plan;
   }
   if (config.recipe.is_dense()) return {};
-  if (config.recipe.execution != "auto") {
+  if (config.recipe.execution != Execution::kAuto) {
     const DType type = storage_type(config, context);
-    require(config.recipe.execution == "masked" || packs_matrices(context, type),
+    require(config.recipe.execution == Execution::kMasked || packs_matrices(context, type),
             "recipe.execution = \"packed\": the {} backend has no packed products of {} on this "
             "machine; use \"masked\" or \"auto\"",
             context.kernels().name, name_of(type));

@@ -209,8 +209,8 @@ void require_recipe_fits(const RunConfig& config) {
 void require_moments_fit(const RunConfig& config) {
   if (config.optimizer.moments == "f32") return;
   for (const PhaseConfig& phase : config.recipe.phase) {
-    const bool watches = phase.early_end.when != "never";
-    const bool regrows = phase.weights.is_topology() && phase.optimizer.regrown != "keep";
+    const bool watches = phase.early_end.when != EarlyEnd::kNever;
+    const bool regrows = phase.weights.is_topology() && phase.optimizer.regrown != Regrown::kKeep;
     require(!watches && !regrows,
             "recipe {} {} and needs them in f32, but optimizer.moments = \"{}\": leave the key out",
             config.recipe.name,

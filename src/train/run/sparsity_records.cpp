@@ -28,8 +28,11 @@ JsonLine record(const FfnHealth& ffn) {
       .add("dropped_gradient", ffn.dropped_gradient);
 }
 
-std::string pattern_text(const std::string& pattern, std::int64_t v, std::int64_t m) {
-  return pattern == "V:2:M" ? fmt::format("{}:2:{}", v, m) : pattern;
+template <class Part>
+std::string pattern_text(const Part& part) {
+  using Pattern = decltype(part.pattern);
+  if (part.pattern == Pattern::kVenom) return fmt::format("{}:2:{}", part.v, part.m);
+  return std::string(word_of(part.pattern));
 }
 
 std::string topology_text(const TopologyPart& part) {
@@ -46,7 +49,7 @@ std::string weights_text(const PhaseConfig& phase) {
   const WeightsPart& part = phase.weights;
   if (part.is_dense()) return {};
   if (part.is_topology()) return topology_text(phase.topology);
-  std::string text = pattern_text(part.pattern, part.v, part.m) + " weights";
+  std::string text = pattern_text(part) + " weights";
   if (part.is_soft()) return text + ", soft threshold";
   return part.refresh == 1 ? text : text + fmt::format(", new masks every {} steps", part.refresh);
 }
@@ -67,17 +70,18 @@ JsonLine health_record(const HealthSample& sample) {
 std::string describe(const PhaseConfig& phase) {
   std::vector<std::string> parts;
   if (const std::string weights = weights_text(phase); !weights.empty()) parts.push_back(weights);
-  if (phase.wgrad.estimator.starts_with("mvue"))
-    parts.push_back(phase.wgrad.estimator + " gradients");
+  if (phase.wgrad.is_sample())
+    parts.push_back(fmt::format("{} gradients", word_of(phase.wgrad.estimator)));
   const ActivationsPart& activations = phase.activations;
-  if (!activations.is_dense())
-    parts.push_back(pattern_text(activations.pattern, activations.v, activations.m) +
-                    " activations");
-  if (phase.decay.on != "none")
-    parts.push_back(fmt::format("decay {} on {}", phase.decay.lambda, phase.decay.on));
-  if (phase.attention.mask != "causal") parts.push_back(phase.attention.mask + " attention");
-  if (phase.quantise.format != "none") parts.push_back(phase.quantise.format + " products");
-  if (phase.optimizer.second_moment == "frozen") parts.emplace_back("second moments frozen");
+  if (!activations.is_dense()) parts.push_back(pattern_text(activations) + " activations");
+  if (phase.decay.on != DecayOn::kNone)
+    parts.push_back(fmt::format("decay {} on {}", phase.decay.lambda, word_of(phase.decay.on)));
+  if (phase.attention.mask != AttentionMask::kCausal)
+    parts.push_back(fmt::format("{} attention", word_of(phase.attention.mask)));
+  if (phase.quantise.format != NumberFormat::kNone)
+    parts.push_back(fmt::format("{} products", word_of(phase.quantise.format)));
+  if (phase.optimizer.second_moment == SecondMoment::kFrozen)
+    parts.emplace_back("second moments frozen");
   return parts.empty() ? "dense" : fmt::format("{}", fmt::join(parts, ", "));
 }
 

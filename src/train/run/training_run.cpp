@@ -82,7 +82,7 @@ class Run {
 
   // A resumed run goes on as it was planned.
   Plan plan_of(RunConfig config) {
-    if (folder_ && !config.recipe.is_dense() && config.recipe.execution != "masked") {
+    if (folder_ && !config.recipe.is_dense() && config.recipe.execution != Execution::kMasked) {
       config.plan = folder_->plan_file();
       require(
           std::filesystem::exists(config.plan),
@@ -90,7 +90,7 @@ class Run {
           "it; put it back, or start a new run",
           config.plan);
     }
-    if (folder_ && config.recipe.execution == "masked") config.plan.clear();
+    if (folder_ && config.recipe.execution == Execution::kMasked) config.plan.clear();
     const auto progress = [this](std::int64_t done, std::int64_t all) {
       listener_.on_planning(done, all);
     };

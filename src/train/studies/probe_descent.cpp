@@ -40,11 +40,12 @@ Parts parts_of(const DescentRequest& request, const RecipeConfig& recipe) {
           request.run, recipe.name);
   Parts parts;
   if (own != nullptr) parts.hard = parts.soft = *own;
-  if (!request.pattern.empty()) parts.hard.pattern = request.pattern;
-  parts.hard.projection = "hard";
-  parts.soft.pattern = "2:4";
-  parts.soft.projection = "soft";
-  if (own == nullptr || !own->is_soft()) parts.soft.scale = "min-mse";
+  if (!request.pattern.empty())
+    parts.hard.pattern = find_word<WeightPattern>(request.pattern).value();
+  parts.hard.projection = Projection::kHard;
+  parts.soft.pattern = WeightPattern::k24;
+  parts.soft.projection = Projection::kSoft;
+  if (own == nullptr || !own->is_soft()) parts.soft.scale = SoftScale::kMinMse;
   return parts;
 }
 
@@ -247,7 +248,8 @@ class Probe {
     row.along = along(row.predicted);
     row.flip_rate = flip_rate();
     require(std::isfinite(row.loss + row.predicted + row.frozen + row.updated),
-            "step {}: the loss is not finite under the {} projection", row.step, part_.projection);
+            "step {}: the loss is not finite under the {} projection", row.step,
+            word_of(part_.projection));
     ++trainer_.progress().step;
     trainer_.progress().windows += config().accumulation() * config().train.micro_batch;
     return row;
@@ -302,7 +304,7 @@ DescentProbe probe_descent(const DescentRequest& request) {
   // The probe reads and sets weights where they are: on the host, whatever trained them.
   if (config.device != "reference") config.device = "cpu";
   config.train.precision = "auto";
-  config.recipe.execution = "masked";  // both projections on every layer in scope
+  config.recipe.execution = Execution::kMasked;  // both projections on every layer in scope
   config.plan.clear();
   const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
@@ -311,8 +313,9 @@ DescentProbe probe_descent(const DescentRequest& request) {
   DescentProbe result{.checkpoint = checkpoint, .series = {}};
   for (const WeightsPart& part : {parts.hard, parts.soft}) {
     load_checkpoint(checkpoint, trainer);
-    result.series.push_back({.projection = part.projection + " " + part.pattern,
-                             .rows = probe.run(part, request.steps)});
+    result.series.push_back(
+        {.projection = fmt::format("{} {}", word_of(part.projection), word_of(part.pattern)),
+         .rows = probe.run(part, request.steps)});
   }
   return result;
 }

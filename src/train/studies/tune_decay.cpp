@@ -26,7 +26,7 @@ constexpr std::int64_t kSamples = 40;
 
 std::size_t decaying_phase(const RecipeConfig& recipe) {
   const auto found = std::ranges::find_if(
-      recipe.phase, [](const PhaseConfig& phase) { return phase.decay.on != "none"; });
+      recipe.phase, [](const PhaseConfig& phase) { return phase.decay.on != DecayOn::kNone; });
   require(found != recipe.phase.end(),
           "recipe {} has no masked decay to tune: no phase sets decay.on; choose one that does, as "
           "recipe=fst or recipe=sr-ste, or set recipe.phase.0.decay.on=gradients",
@@ -47,8 +47,8 @@ RecipeConfig one_phase(RecipeConfig recipe, PhaseConfig phase) {
   phase.until = "1.0";
   recipe.phase = {std::move(phase)};
   // A trial that thrashes is to be measured to its end.
-  recipe.on_alarm = "warn";
-  recipe.execution = "masked";  // every layer takes part, whether it pays or not
+  recipe.on_alarm = OnAlarm::kWarn;
+  recipe.execution = Execution::kMasked;  // every layer takes part, whether it pays or not
   return recipe;
 }
 
