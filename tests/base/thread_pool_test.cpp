@@ -119,7 +119,7 @@ TEST(ThreadPool, StartsAndStopsWithoutWork) {
     {
       const ThreadPool pool(3);
       EXPECT_EQ(pool.num_threads(), 3);
-      EXPECT_TRUE(becomes(before + 2)) << "the caller is the third";
+      ASSERT_TRUE(becomes(before + 2)) << "the caller is the third";
     }
     ASSERT_TRUE(becomes(before)) << "threads of pool " << repeat << " outlive it";
   }

@@ -11,7 +11,7 @@ namespace {
 
 constexpr std::size_t kWidth = 4, kTokens = LayerBench::kBatch * LayerBench::kTime;
 
-// Everything that one forward and backward pass of a block leaves behind.
+// Everything that one forward and backward pass of two blocks leaves behind.
 struct BlockPass {
   explicit BlockPass(std::string_view recompute, bool zero_outputs = false) {
     const Context context(reference_table(), 1);
@@ -23,11 +23,13 @@ struct BlockPass {
     Tensor input(DType::kF64, {kTokens, kWidth}), gradient(DType::kF64, {kTokens, kWidth}),
         sum(DType::kF64, {kWidth});
     const View slot = input.view();
-    const Block block(builder, "block",
-                      {.norm = {.width = kWidth},
-                       .attention = {.width = kWidth, .heads = 2, .kv_heads = 1, .head_dim = 2},
-                       .ffn = {.width = kWidth, .hidden = 8}},
-                      slot);
+    const Block::Options options{
+        .norm = {.width = kWidth},
+        .attention = {.width = kWidth, .heads = 2, .kv_heads = 1, .head_dim = 2},
+        .ffn = {.width = kWidth, .hidden = 8}};
+    // Of two, so that the second overwrites what the first does not keep.
+    const Block first(builder, "first", options, slot);
+    const Block second(builder, "second", options, first.out());
     builder.commit();
     Random random;
     x = random.normal(kTokens * kWidth);
@@ -44,11 +46,13 @@ struct BlockPass {
                     .time = LayerBench::kTime,
                     .training = true,
                     .seed = 7};
-    block.forward(pass);
-    out = values_of(pass.rows(block.out()));
+    first.forward(pass);
+    second.forward(pass);
+    out = values_of(pass.rows(second.out()));
     assign(gradient.view(), dout);
-    column_sum(context, {.x = gradient.view(), .sum = block.dout_sum(pass)});
-    block.backward(pass, gradient.view(), sum.view());
+    column_sum(context, {.x = gradient.view(), .sum = second.dout_sum(pass)});
+    second.backward(pass, gradient.view(), first.dout_sum(pass));
+    first.backward(pass, gradient.view(), sum.view());
     dx = values_of(gradient.view());
     dx_sum = values_of(sum.view());
     for (const Parameter& parameter : builder.parameters())
