@@ -4,6 +4,8 @@
 #include <sys/resource.h>
 #include <unistd.h>
 
+#include <algorithm>
+#include <cerrno>
 #include <chrono>
 #include <cstdio>
 #include <iostream>
@@ -43,7 +45,10 @@ class Teller : public testing::EmptyTestEventListener {
     start_ = Clock::now();
   }
   void OnTestPartResult(const testing::TestPartResult& part) override {
-    if (part.skipped() && part.message() != nullptr) skip_reason_ = part.message();
+    if (!part.skipped() || part.message() == nullptr) return;
+    skip_reason_ = part.message();
+    // Behind it stand the traces, with a seed that differs from test to test.
+    skip_reason_.resize(std::min(skip_reason_.size(), skip_reason_.find("\nGoogle Test trace:")));
   }
   void OnTestEnd(const testing::TestInfo& test) override {
     Result result{.name = name_of(test),
