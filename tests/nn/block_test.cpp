@@ -6,7 +6,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::block_test {
 namespace {
 
 constexpr std::size_t kWidth = 4, kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -93,4 +93,4 @@ TEST_F(BlockLayer, TheStreamGoesRoundBothBranches) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::block_test

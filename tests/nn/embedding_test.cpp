@@ -6,7 +6,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::embedding_test {
 namespace {
 
 constexpr std::int64_t kVocab = 5, kWidth = 3, kPositions = 4;
@@ -113,4 +113,4 @@ TEST_F(EmbeddingLayer, DropsOnlyInTraining) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::embedding_test

@@ -8,7 +8,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::feed_forward_test {
 namespace {
 
 constexpr std::size_t kWidth = 4, kHidden = 6, kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -88,4 +88,4 @@ TEST_F(FeedForwardLayer, ATokenIsSeenByItselfAlone) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::feed_forward_test

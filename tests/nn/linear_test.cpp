@@ -6,7 +6,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::linear_test {
 namespace {
 
 constexpr std::int64_t kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -111,4 +111,4 @@ TEST_F(LinearLayer, WeightAndBiasMayHaveDifferentGradientsBehindThem) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::linear_test

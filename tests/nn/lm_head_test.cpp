@@ -12,7 +12,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::lm_head_test {
 namespace {
 
 constexpr std::int64_t kVocab = 7, kWidth = 5, kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -280,4 +280,4 @@ TEST_F(LmHeadLayer, ATiedHeadHasNoMatrixOfItsOwn) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::lm_head_test

@@ -6,7 +6,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::norm_test {
 namespace {
 
 constexpr std::size_t kWidth = 6, kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -121,4 +121,4 @@ TEST_F(NormLayer, TheFirstMicroBatchOverwritesAndOthersAdd) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::norm_test

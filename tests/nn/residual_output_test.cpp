@@ -7,7 +7,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::residual_output_test {
 namespace {
 
 constexpr std::size_t kTokens = LayerBench::kBatch * LayerBench::kTime;
@@ -135,4 +135,4 @@ TEST_F(ResidualOutputLayer, AnotherInputMayStandForXInTheWeightsGradient) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::residual_output_test

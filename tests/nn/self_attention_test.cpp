@@ -7,7 +7,7 @@
 #include "nn/layer_gradient.h"
 #include "support/tables.h"
 
-namespace twill {
+namespace twill::self_attention_test {
 namespace {
 
 constexpr std::size_t kTime = LayerBench::kTime, kWidth = 8;
@@ -96,4 +96,4 @@ TEST_F(SelfAttentionLayer, AddsToTheResidual) {
 }
 
 }  // namespace
-}  // namespace twill
+}  // namespace twill::self_attention_test
