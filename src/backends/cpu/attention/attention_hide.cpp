@@ -34,9 +34,12 @@ bool are_neighbours(AttentionPattern kind) {
 
 }  // namespace
 
-void hide_unseen(const AttentionMask& mask, const ScoreBlock& block) {
+void hide_unseen(const AttentionMask& mask, std::int64_t end_key, const ScoreBlock& block) {
+  const std::int64_t rows = std::min(block.num_keys, end_key - block.first_key);
+  std::fill(block.scores + rows * block.width, block.scores + block.num_keys * block.width,
+            kHidden);
   if (mask.kind == AttentionPattern::kFull) return;
-  for (std::int64_t r = 0; r < block.num_keys; ++r) {
+  for (std::int64_t r = 0; r < rows; ++r) {
     float* row = block.scores + r * block.width;
     const std::int64_t j = block.first_key + r;
     if (are_neighbours(mask.kind)) {

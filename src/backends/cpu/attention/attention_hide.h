@@ -22,7 +22,7 @@ struct ScoreBlock {
 // or less than `band`. Pairs with j > i are left to the causal mask. Key 0 comes first.
 void hide_between_teeth(std::int64_t stride, std::int64_t band, const ScoreBlock& block);
 
-// Hides all that `mask` does not show.
-void hide_unseen(const AttentionMask& mask, const ScoreBlock& block);
+// Hides all that `mask` does not show, and the keys from `end_key` on, which do not exist.
+void hide_unseen(const AttentionMask& mask, std::int64_t end_key, const ScoreBlock& block);
 
 }  // namespace twill::cpu

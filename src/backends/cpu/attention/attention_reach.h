@@ -126,9 +126,9 @@ inline AttentionReach::AttentionReach(const AttentionMask& shown, std::int64_t q
 // Rows of a block's scores, one per key: which of its 64 queries see which row. Rows are padded to
 // whole tiles by rows that no query of the sequence sees.
 struct ScoreRows {
+  bool is_rectangle() const { return shown >= 0; }
   // Queries that see row r, of [0, 64).
   Span queries(std::int64_t r) const {
-    if (reach->is_rectangle) return {0, r < shown ? kAttentionBlock : 0};
     const std::int64_t begin = first + step * r;
     const std::int64_t end = is_far ? kAttentionBlock : reach->seen_until(key + r) - t;
     return {std::clamp<std::int64_t>(begin, 0, kAttentionBlock),
@@ -136,7 +136,6 @@ struct ScoreRows {
   }
   // Queries that see one of the rows [r, r + 4), which begins with a tile.
   Span tile_queries(std::int64_t r) const {
-    if (reach->is_rectangle) return {0, kAttentionBlock};
     return {queries(r).begin, queries(r + kTileRows - 1).end};
   }
   // The same in whole groups: scores beyond them are neither computed nor read.
@@ -147,26 +146,26 @@ struct ScoreRows {
   }
   // Rows that all 64 queries see; they lie side by side.
   Span whole() const {
-    if (reach->is_rectangle) return {0, shown};
+    if (is_rectangle()) return {0, shown};
     Span found{0, std::clamp<std::int64_t>(is_far ? 0 : 1 - first, 0, count)};
     while (found.begin < found.end && queries(found.begin).end < kAttentionBlock) ++found.begin;
     return found;
   }
   // Rows that one of the queries [i, i + 4) sees.
   Span rows(std::int64_t i) const {
-    if (reach->is_rectangle) return {0, shown};
+    if (is_rectangle()) return {0, shown};
     if (is_far) return {0, std::min(count, reach->num_far(t + i + kTileRows - 1))};
     return {std::max<std::int64_t>(0, reach->first_key(t + i) - key), t + i + kTileRows - key};
   }
 
   const AttentionReach* reach;
   std::int64_t t;  // the first query of the block
-  bool is_far;
+  bool is_far;     // seen up to the last query; so are a rectangle's rows, the hidden ones as -inf
   std::int64_t key;    // of row 0
   std::int64_t count;  // of rows, a multiple of 4
   std::int64_t first;  // queries [first + step r, …) see row r
   std::int64_t step;
-  std::int64_t shown = 0;  // a rectangle's rows of keys that exist: all queries take them
+  std::int64_t shown = -1;  // a rectangle's rows of keys that exist: all queries take them
 };
 
 // Where a block of queries stands.
@@ -199,15 +198,17 @@ struct QueryBlock {
   void take_rectangle() {
     const Span keys = reach.keys_of(t, t + rows);
     const std::int64_t shown = std::max<std::int64_t>(0, keys.end - keys.begin);
-    near = {.reach = &reach,
-            .t = t,
-            .is_far = false,
-            .key = keys.begin,
-            .count = (shown + kTileRows - 1) / kTileRows * kTileRows,
-            .first = 0,
-            .step = 0,
-            .shown = shown};
-    far = {.reach = &reach, .t = t, .is_far = true, .key = 0, .count = 0, .first = 0, .step = 0};
+    near = far = {.reach = &reach,
+                  .t = t,
+                  .is_far = true,
+                  .key = 0,
+                  .count = 0,
+                  .first = 0,
+                  .step = 0,
+                  .shown = 0};
+    near.key = keys.begin;
+    near.count = (shown + kTileRows - 1) / kTileRows * kTileRows;
+    near.shown = shown;
   }
 
   const AttentionReach& reach;

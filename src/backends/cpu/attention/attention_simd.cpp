@@ -129,7 +129,8 @@ void hide(const QueryBlock& block, float* scores) {
                        .num_keys = block.near.count,
                        .width = kBlock,
                        .scores = scores};
-  if (block.reach.is_rectangle) return hide_unseen(block.reach.mask, all);
+  if (block.reach.is_rectangle)
+    return hide_unseen(block.reach.mask, block.near.key + block.near.shown, all);
   if (block.reach.hides) hide_between_teeth(block.reach.stride, block.reach.shown_band, all);
 }
 
