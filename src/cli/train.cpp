@@ -28,6 +28,13 @@ Trained train_and_show(const TrainRequest& request) {
   return {stops ? Outcome::kInterrupted : outcome, view.folder()};
 }
 
+std::vector<std::string> arguments_of(const TrainCommand& command) {
+  std::vector<std::string> arguments{"train"};
+  arguments.insert(arguments.end(), command.words.begin(), command.words.end());
+  if (!command.resume.empty()) arguments.insert(arguments.end(), {"--resume", command.resume});
+  return arguments;
+}
+
 }  // namespace
 
 int run_train(const TrainCommand& command) {
@@ -39,7 +46,8 @@ int run_train(const TrainCommand& command) {
                                           .overrides = words.overrides,
                                           .resume = command.resume,
                                           .measure_apart = measure_plan_apart,
-                                          .may_restart = true});
+                                          .may_restart = true,
+                                          .arguments = arguments_of(command)});
   if (trained.outcome == Outcome::kRestart)
     become_this_program({"train", "--resume", trained.folder});
   if (trained.outcome == Outcome::kInterrupted) return kInterrupted;

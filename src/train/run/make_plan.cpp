@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/cache_folder.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/toml_config.h"
@@ -20,15 +20,6 @@ namespace twill {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The name of the CPU, as far as the system tells.
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line))
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 1);
-  return {};
-}
 
 // Another build is another program: its times are its own.
 std::string build_mark() {

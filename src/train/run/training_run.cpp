@@ -11,13 +11,15 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
-#include "io/json_lines.h"
 #include "io/toml_config.h"
 #include "ops/transfer.h"
+#include "train/metrics/json_lines_sink.h"
+#include "train/metrics/metric_sinks.h"
 #include "train/model/any_model.h"
 #include "train/model/sampler.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
+#include "train/run/facts_file.h"
 #include "train/run/make_plan.h"
 #include "train/run/resumed_config.h"
 #include "train/run/run_folder.h"
@@ -114,7 +116,15 @@ class Run {
     const bool is_sparse = !config().recipe.is_dense();
     if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
     if (is_new) save_config();
-    listener_.on_begin(config(), facts(checkpoint));
+    const RunFacts run_facts = facts(checkpoint);
+    const RunConfig saved = saved_config();
+    const KnownFacts known{.context = *context_,
+                           .config = saved,
+                           .run = run_facts,
+                           .plan = is_sparse ? &plan : nullptr,
+                           .arguments = request_.arguments};
+    if (is_new) write_facts(folder_->facts_file(), known);
+    listener_.on_begin(config(), run_facts);
     if (is_sparse) listener_.on_plan(plan);
     if (!is_new) load_choices();
     // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
@@ -130,15 +140,24 @@ class Run {
       load_checkpoint(checkpoint, *trainer_);
       set_aside_later(checkpoint);
     }
-    if (!is_new) save_config();
+    if (!is_new) {
+      save_config();
+      add_resume(folder_->facts_file(), known, trainer_->progress().step);
+    }
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     meter_.emplace(*context_, trainer_->sparsity().flops().dense, product_roof);
-    JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
-    metrics_.emplace(folder_->metrics_file());
+    begin_metrics();
     if (!checkpoint.empty()) return;
     // A recipe that begins sparse is sparse from the first figure on.
     trainer_->sparsity().before_step(*context_, 0);
     evaluate();
+  }
+
+  // The run's own file is part of what it promises: a checkpoint never knows steps that it has lost.
+  void begin_metrics() {
+    metrics_.add(std::make_shared<JsonLinesSink>(folder_->metrics_file()), OnSinkFailure::kStop);
+    for (const auto& sink : request_.sinks) metrics_.add(sink, OnSinkFailure::kGoOn);
+    metrics_.begin(saved_step_);
   }
 
   RunFacts facts(const std::string& checkpoint) const {
@@ -174,10 +193,16 @@ class Run {
     return facts;
   }
 
-  void save_config() {
+  // Every value as it is, the folder's name included.
+  RunConfig saved_config() const {
     RunConfig copy = config();
     copy.run.name = folder_->name();
-    write_file(folder_->config_file(), write_toml(copy));
+    return copy;
+  }
+
+  void save_config() {
+    RunConfig saved = saved_config();
+    write_file(folder_->config_file(), write_toml(saved));
   }
 
   // A backend that has measured which of its ways is quickest keeps to it for the whole run, resumed
@@ -222,8 +247,8 @@ class Run {
   void record(const StepResult& result) {
     const auto tokens =
         static_cast<double>(config().accumulation() * config().micro_batch_tokens());
-    JsonLine line;
-    line.add("step", result.step)
+    MetricRecord record;
+    record.add("step", result.step)
         .add("tokens", result.tokens)
         .add("loss", result.loss)
         .add("lr", result.lr)
@@ -231,23 +256,23 @@ class Run {
         .add("tokens_per_s", tokens / result.seconds);
     if (!config().recipe.is_dense()) {
       const Flops& flops = trainer_->sparsity().flops();
-      line.add("phase", trainer_->sparsity().phase_index())
+      record.add("phase", trainer_->sparsity().phase_index())
           .add("flops", flops.spent)
           .add("flops_dense", flops.dense)
           .add("flops_without_head", flops.spent_without_head)
           .add("flops_dense_without_head", flops.dense_without_head);
-      if (result.topology_update) line.add("topology_update", true);
+      if (result.topology_update) record.add("topology_update", true);
     }
     const bool is_shown =
         !meter_->has_floor() || due(result.step, config().log.every, config().train.steps);
     const StepShares shares =
-        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, line);
-    metrics_->append(line);
+        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, record);
+    metrics_.write(record);
     listener_.on_step(result, shares);
   }
 
   void record(const HealthSample& sample) {
-    metrics_->append(health_record(sample));
+    metrics_.write(health_record(sample));
     listener_.on_health(sample);
   }
 
@@ -263,21 +288,21 @@ class Run {
   // trained stand beside it.
   void evaluate() {
     const double loss = trainer_->evaluate();
-    JsonLine line;
-    line.add("step", trainer_->progress().step).add("val_loss", loss);
+    MetricRecord record;
+    record.add("step", trainer_->progress().step).add("val_loss", loss);
     const SparsityEngine& sparsity = trainer_->sparsity();
     const bool otherwise = sparsity.projects_weights() || sparsity.trains_otherwise();
     const double master = sparsity.projects_weights() ? trainer_->evaluate_master() : loss;
     const double as_trained = sparsity.trains_otherwise() ? trainer_->evaluate_as_trained() : loss;
-    if (otherwise) line.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
-    metrics_->append(line);
+    if (otherwise) record.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
+    metrics_.write(record);
     listener_.on_evaluation(trainer_->progress().step, loss);
     if (otherwise) listener_.on_sparse_evaluation(master, as_trained);
   }
 
   void save() {
     // Metrics first: a checkpoint never knows steps that the metrics have lost.
-    metrics_->flush_to_disk();
+    metrics_.flush();
     save_choices();
     const std::string path =
         save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
@@ -349,7 +374,7 @@ class Run {
   Corpus corpus_;
   std::optional<Context> context_;
   std::optional<Trainer> trainer_;
-  std::optional<JsonLinesFile> metrics_;
+  MetricSinks metrics_;
   std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;

@@ -6,11 +6,13 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nn/builder.h"
+#include "train/metrics/metric_sink.h"
 #include "train/run/run_config.h"
 #include "train/step/step_meter.h"
 #include "train/step/trainer.h"
@@ -24,6 +26,9 @@ struct TrainRequest {
   std::function<bool(const RunConfig&)> measure_apart = {};  // see PlanMaking
   // Whether kRestart may be the outcome.
   bool may_restart = false;
+  std::vector<std::string> arguments = {};  // of the command, for facts.json
+  // Where metrics go besides metrics.jsonl. One that fails is left out from then on, with a warning.
+  std::vector<std::shared_ptr<MetricSink>> sinks = {};
 };
 
 // One source of a mix: how much of the run it serves, and how often it is seen in all.
