@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run/training_run.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -68,7 +67,7 @@ class Run {
   Outcome execute() {
     prepare();
     while (trainer_->progress().step < config().train.steps) {
-      if (!stop_ && seconds_of_restart() > config().run.restart_saves) return restarted();
+      if (!stop_ && request_.hands_over && request_.hands_over(standing())) return handed_over();
       if (!one_step()) return interrupted();
     }
     if (config().log.sample_tokens > 0) show_sample();
@@ -95,7 +94,7 @@ class Run {
       listener_.on_planning(done, all);
     };
     return make_plan(*context_, config,
-                     {.progress = progress, .measure_apart = request_.measure_apart});
+                     {.progress = progress, .elsewhere = request_.plan_elsewhere});
   }
 
   void prepare() {
@@ -316,30 +315,30 @@ class Run {
     return Outcome::kInterrupted;
   }
 
-  // What the steps to come would lose to packed products of this process alone, where they have none of their
-  // own; 0 elsewhere.
-  double seconds_of_restart() const {
+  RunStanding standing() const {
     const std::int64_t step = trainer_->progress().step;
     const SparsityEngine& sparsity = trainer_->sparsity();
     const Plan& plan = sparsity.plan();
-    const bool packs = !sparsity.forced_dense() && plan.is_packed_from(sparsity.phase_at(step));
-    if (!request_.may_restart || !has_packed_ || packs) return 0.0;
-    return plan.slowed_by_packed * static_cast<double>(config().train.steps - step) * step_seconds_;
+    const bool may_pack = !sparsity.forced_dense();
+    return {.config = config(),
+            .plan = plan,
+            .steps_left = config().train.steps - step,
+            .last_step_seconds = last_step_seconds_,
+            .last_step_packed = last_step_packed_,
+            .packs_from_here = may_pack && plan.is_packed_from(sparsity.phase_at(step))};
   }
 
   void note(const StepResult& result) {
     const SparsityEngine& sparsity = trainer_->sparsity();
-    has_packed_ |= !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
-    // The first of a process takes longer than others, and so does a search for masks.
-    step_seconds_ = step_seconds_ > 0.0 ? std::min(step_seconds_, result.seconds) : result.seconds;
+    last_step_seconds_ = result.seconds;
+    last_step_packed_ =
+        !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
   }
 
-  // A stop that was asked for comes first: the next process would not know of it.
-  Outcome restarted() {
+  // A stop that was asked for comes first: who goes on would not know of it.
+  Outcome handed_over() {
     if (saved_step_ != trainer_->progress().step) save();
-    if (stop_) return interrupted();
-    listener_.on_restart(seconds_of_restart());
-    return Outcome::kRestart;
+    return stop_ ? interrupted() : Outcome::kHandedOver;
   }
 
   // The update was not applied, so the state in front of this step is intact: save that.
@@ -378,8 +377,8 @@ class Run {
   std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;
-  bool has_packed_ = false;    // a step of this process
-  double step_seconds_ = 0.0;  // of the quickest
+  double last_step_seconds_ = 0.0;
+  bool last_step_packed_ = false;
 };
 
 }  // namespace
