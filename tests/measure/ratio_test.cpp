@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/paired_ratio.h"
+#include "measure/ratio.h"
 
 #include <numeric>
 
 #include <gtest/gtest.h>
 
-namespace twill::cli {
+namespace twill {
 namespace {
 
 // Ratios 1 … count, in an order that is not theirs.
@@ -47,16 +47,5 @@ TEST(PairedRatio, OfFewPairsShowsTheRange) {
   EXPECT_DOUBLE_EQ(ratio_of(1).high, 1.0);
 }
 
-TEST(PairedRatio, TurnsWarmUpAlternateAndStop) {
-  const Context context(cpu_table(), 1);
-  std::string order;
-  const auto seconds = time_in_turns(context, {[&] { order += 'a'; }, [&] { order += 'b'; }},
-                                     {.fewest = 2, .most = 3, .seconds = 0.0});
-  EXPECT_EQ(order, "ababab");
-  ASSERT_EQ(seconds.size(), 2u);
-  EXPECT_EQ(seconds[0].size(), 2u);
-  EXPECT_EQ(seconds[1].size(), 2u);
-}
-
 }  // namespace
-}  // namespace twill::cli
+}  // namespace twill

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/slice_times.h"
+#include "measure/slices.h"
 
 #include <chrono>
 #include <string>
@@ -7,10 +7,10 @@
 
 #include <gtest/gtest.h>
 
-namespace twill::cli {
+namespace twill {
 namespace {
 
-TEST(SliceTimes, WithoutTimeAreFiveCallsInTurn) {
+TEST(Slices, WithoutTimeAreFiveCallsInTurn) {
   const Context context(cpu_table(), 1);
   std::string order;
   const auto seconds =
@@ -21,7 +21,7 @@ TEST(SliceTimes, WithoutTimeAreFiveCallsInTurn) {
   EXPECT_EQ(seconds[1].size(), 5u);
 }
 
-TEST(SliceTimes, FillSlicesWithShortCallsAndSettleFirst) {
+TEST(Slices, FillSlicesWithShortCallsAndSettleFirst) {
   const Context context(cpu_table(), 1);
   std::string order;
   const auto spend = [&](char name, int milliseconds) {
@@ -42,4 +42,4 @@ TEST(SliceTimes, FillSlicesWithShortCallsAndSettleFirst) {
 }
 
 }  // namespace
-}  // namespace twill::cli
+}  // namespace twill

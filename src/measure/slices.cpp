@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "cli/bench/slice_times.h"
+#include "measure/slices.h"
 
 #include <algorithm>
 #include <chrono>
@@ -9,7 +9,7 @@
 #include "ops/timer.h"
 #include "ops/transfer.h"
 
-namespace twill::cli {
+namespace twill {
 namespace {
 
 constexpr std::int64_t kFewestSlices = 5;
@@ -87,4 +87,4 @@ std::vector<std::vector<double>> time_in_slices(const Context& context,
   return seconds;
 }
 
-}  // namespace twill::cli
+}  // namespace twill

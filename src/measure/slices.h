@@ -9,7 +9,7 @@
 
 #include "ops/context.h"
 
-namespace twill::cli {
+namespace twill {
 
 struct SliceLimits {
   double seconds = 1.0;         // counted, of each body; 0: five slices of one call, at once
@@ -25,4 +25,4 @@ std::vector<std::vector<double>> time_in_slices(const Context& context,
                                                 const std::vector<std::function<void()>>& bodies,
                                                 const SliceLimits& limits);
 
-}  // namespace twill::cli
+}  // namespace twill
