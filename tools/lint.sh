@@ -4,6 +4,7 @@
 # Everything that can be said about the sources without running them.
 #
 #   tools/lint.sh [--all] [CHECK …]   format | layers | headers | tidy | house; all by default
+#   tools/lint.sh [--all] --changed   the files that headers and tidy would look at, or "all"
 #   tools/lint.sh --self-test         tries the search for what changed on a toy repository
 #
 # headers and tidy take seconds per file, so they look at what changed since the merge base with the
@@ -305,6 +306,7 @@ checks=()
 for argument; do
   case $argument in
     --all) everything=yes ;;
+    --changed) scope && exit 0 ;;
     --self-test) self_test && echo 'self-test passed' && exit 0 || exit 1 ;;
     --help | -h) sed -n '4,/^$/s/^# \{0,1\}//p' "$script" && exit 0 ;;
     format | layers | house | headers | tidy) checks+=("$argument") ;;
