@@ -19,7 +19,7 @@ cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." || exit 2
 
 part_lint() { ./twill lint --all; }
 part_deep() { TWILL_LINT_DEEP=1 ./twill lint --all tidy; }
-part_cuda() { TWILL_CI_CUDA='80-real;90a-real' .ci/run --stage cuda; }
+part_cuda() { TWILL_CI_EVERYTHING=1 TWILL_CI_CUDA='80-real;90a-real' .ci/run --stage cuda; }
 part_asan() { TWILL_PRESET=asan TWILL_TEST_TIMEOUT=900 ./twill test; }
 part_tsan() { TWILL_PRESET=tsan TWILL_TEST_TIMEOUT=900 ./twill test 'Pool|Thread|threads[23]_|Prefetch|Loader'; }
 part_breaks() {
