@@ -63,7 +63,7 @@ class HeadBench {
   void run(bool accumulate = false) {
     Pass pass = bench.pass();
     pass.accumulate = accumulate;
-    head.loss_and_gradient(pass, bench.x.view(), targets.view(), kScale, loss.view(),
+    head.loss_and_gradient(pass, bench.x.view(), targets.view(), {.share = kScale}, loss.view(),
                            bench.dx.view());
   }
   Values losses() const { return values_of(loss.view()); }

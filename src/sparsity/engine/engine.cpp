@@ -33,22 +33,6 @@ bool projects(const PhaseConfig& phase) {
   return !phase.weights.is_dense() && !phase.weights.is_topology();
 }
 
-AttentionPattern pattern_of(AttentionMask mask) {
-  switch (mask) {
-    case AttentionMask::kLocal:
-      return AttentionPattern::kLocal;
-    case AttentionMask::kStrided:
-      return AttentionPattern::kStrided;
-    case AttentionMask::kUnion:
-      return AttentionPattern::kUnion;
-    case AttentionMask::kFixed:
-      return AttentionPattern::kFixed;
-    case AttentionMask::kCausal:
-      break;
-  }
-  return AttentionPattern::kCausal;
-}
-
 WgradSample sample_of(WgradEstimator estimator) {
   if (estimator == WgradEstimator::kMvue) return WgradSample::kMvue;
   return estimator == WgradEstimator::kMvueTwoDraw ? WgradSample::kMvueTwoDraw
@@ -192,7 +176,7 @@ bool SparsityEngine::any_in_scope() const {
 }
 
 bool SparsityEngine::trains_otherwise() const {
-  return !phase().activations.is_dense() || phase().attention.mask != AttentionMask::kCausal ||
+  return !phase().activations.is_dense() || phase().attention.mask != AttentionPattern::kCausal ||
          phase().quantise.format != NumberFormat::kNone;
 }
 
@@ -283,7 +267,7 @@ void SparsityEngine::point_seams() {
     seam.fp8 = scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone;
   }
   for (AttentionSeam& seam : *attention_seams_) {
-    seam.pattern = pattern_of(now.attention.mask);
+    seam.pattern = now.attention.mask;
     seam.stride =
         now.attention.stride > 0 ? now.attention.stride : std::max<std::int64_t>(1, sequence_ / 8);
   }

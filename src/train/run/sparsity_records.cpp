@@ -76,7 +76,7 @@ std::string describe(const PhaseConfig& phase) {
   if (!activations.is_dense()) parts.push_back(pattern_text(activations) + " activations");
   if (phase.decay.on != DecayOn::kNone)
     parts.push_back(fmt::format("decay {} on {}", phase.decay.lambda, word_of(phase.decay.on)));
-  if (phase.attention.mask != AttentionMask::kCausal)
+  if (phase.attention.mask != AttentionPattern::kCausal)
     parts.push_back(fmt::format("{} attention", word_of(phase.attention.mask)));
   if (phase.quantise.format != NumberFormat::kNone)
     parts.push_back(fmt::format("{} products", word_of(phase.quantise.format)));
