@@ -22,6 +22,7 @@
 #include "ops/layers/embedding.h"
 #include "ops/layers/layer_norm.h"
 #include "ops/layers/rms_norm.h"
+#include "ops/layers/targets.h"
 #include "ops/numbers/cast.h"
 #include "ops/numbers/column_sum.h"
 #include "ops/numbers/fill.h"
@@ -266,8 +267,8 @@ KernelTable fake_device_table() {
            &K::attention_backward, &K::cached_attention, &K::column_sum, &K::cross_entropy,
            &K::dropout, &K::embedding_forward, &K::embedding_backward, &K::fill, &K::gemm,
            &K::layer_norm_forward, &K::layer_norm_backward, &K::rms_norm_forward,
-           &K::rms_norm_backward, &K::rotary, &K::sum_squares, &K::cast, &K::sum,
-           &K::prepare_update, &K::norm_all, &K::adamw_all>(table);
+           &K::rms_norm_backward, &K::rotary, &K::sum_squares, &K::cast, &K::sum, &K::count_targets,
+           &K::add_mean, &K::prepare_update, &K::norm_all, &K::adamw_all>(table);
   give_all<&K::apply_mask, &K::cluster_energy, &K::count_nonzero, &K::fp8_round,
            &K::mask_difference, &K::mask_mass, &K::masked_decay, &K::moment_change, &K::mvue24,
            &K::pack24, &K::regrow_moments, &K::route_tokens, &K::select24, &K::soft_threshold24,

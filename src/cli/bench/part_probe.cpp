@@ -8,7 +8,7 @@
 #include "measure/random_fill.h"
 #include "measure/ratio.h"
 #include "measure/turns.h"
-#include "models/decoder.h"
+#include "models/initialise.h"
 #include "ops/transfer.h"
 #include "sparsity/plan/measure_plan.h"
 #include "train/run/device_choice.h"

@@ -3,15 +3,15 @@
 // update run as recorded pieces, and the host waits once, at the end.
 //
 // The first run of each piece is plain: libraries choose their algorithms in it. The second is
-// recorded; all later ones are replayed. What changes between steps is read from memory: tokens, the
+// recorded; all later ones are replayed. What changes between steps is read from memory: batches, the
 // micro-step that random draws depend on, and the optimizer's scalars.
 #pragma once
 
 #include <cstdint>
 #include <memory>
 
-#include "data/mixed_windows.h"
-#include "models/decoder.h"
+#include "data/data.h"
+#include "models/model.h"
 #include "nn/pass.h"
 #include "ops/kernel_table.h"
 #include "tensor/tensor.h"
@@ -26,17 +26,17 @@ class DeviceStep {
     std::int64_t time = 1;
     std::int64_t micro_batches = 1;
   };
-  DeviceStep(const Context& context, Decoder& model, Optimizer& optimizer,
-             const MixedWindows& stream, Shape shape);
+  DeviceStep(const Context& context, Model& model, Optimizer& optimizer, const Data& data,
+             Shape shape);
 
-  // Reads the windows of a step from `first_window` on into host memory, unless they are there.
-  void prefetch(std::int64_t first_window);
+  // Reads the examples of a step from `first` on into host memory, unless they are there.
+  void prefetch(std::int64_t first);
 
   // What was recorded is out of date: layers or the update run otherwise from here on.
   void forget_recordings();
 
   // Gives micro-batch `index` of that step to the queue.
-  void micro_batch(std::int64_t first_window, Pass pass, std::int64_t index);
+  void micro_batch(std::int64_t first, Pass pass, std::int64_t index);
   // Gives the update to the queue; gradients that are not finite change nothing.
   void update(double lr, std::int64_t update_count);
 
@@ -57,17 +57,16 @@ class DeviceStep {
   void run(Piece& piece, const Work& work);
 
   struct Batches {
-    std::int64_t first_window = -1;
-    Tensor tokens;  // (micro_batches, batch, time) i32, staged
-    Tensor targets;
-    Tensor micro_steps;  // (micro_batches) i32, staged
+    std::int64_t first = -1;
+    BatchStorage examples;  // micro_batches x batch rows, staged
+    Tensor micro_steps;     // (micro_batches) i32, staged
   };
-  Batches& batches_of(std::int64_t first_window);
+  Batches& batches_of(std::int64_t first);
 
   const Context& context_;
-  Decoder& model_;
+  Model& model_;
   Optimizer& optimizer_;
-  const MixedWindows& stream_;
+  const Data& data_;
   Shape shape_;
   Batches batches_[2];  // the step at work, and the next
   Piece first_, later_, update_;

@@ -4,7 +4,10 @@
 #include <chrono>
 #include <cmath>
 
+#include "data/window_data.h"
+#include "models/initialise.h"
 #include "ops/transfer.h"
+#include "train/model/evaluation.h"
 #include "train/run/device_choice.h"
 #include "train/run/make_plan.h"
 #include "train/step/host_masters.h"
@@ -18,20 +21,25 @@ using Clock = std::chrono::steady_clock;
 
 // What the plan selects decides which buffers the model is built with.
 const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
-                           const RunConfig& config) {
-  if (!plan) plan = make_plan(context, config);
+                           const RunConfig& config, const MakeModel& make) {
+  if (!plan) plan = make_plan(context, config, {.make_model = make});
   return *plan;
 }
 
 }  // namespace
 
-Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
-                 std::optional<Plan> plan)
+TrainingData windows_of(const Corpus& corpus, const RunConfig& config) {
+  return {.train = std::make_shared<TrainingWindows>(corpus.sources, config.sequence(),
+                                                     static_cast<std::uint64_t>(config.train.seed)),
+          .validation = std::make_shared<EvaluationWindows>(corpus.validation, config.sequence(),
+                                                            config.eval.windows)};
+}
+
+Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData data,
+                 std::optional<Plan> plan, const MakeModel& make)
     : context_(context),
       config_(config),
-      stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
-      evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
-                 config.eval.windows),
+      data_(std::move(data)),
       builder_(context,
                SparsityEngine::asked_of(config.recipe,
                                         {.dtype = storage_type(config, context),
@@ -39,13 +47,12 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
                                          .max_batch = config.train.micro_batch,
                                          .max_time = config.sequence(),
                                          .recompute = recompute_of(config.train.recompute)},
-                                        made_if_absent(plan, context, config))),
-      model_(builder_, config.model),
+                                        made_if_absent(plan, context, config, make))),
+      model_(make(builder_, config.model)),
       optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed), *plan),
-      inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
-      targets_(inputs_.size()) {
+      batch_(data_.train->layout(), config.train.micro_batch) {
   sparsity_.set_moments([this](const Parameter& parameter) {
     const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
     return Moments{slot.m, slot.v};
@@ -64,7 +71,7 @@ void Trainer::begin() {
   // host, on whatever memory.
   if (!optimizer_.is_on_device(context_) || !config_.recipe.steps_on_device()) return;
   optimizer_.prepare(context_);
-  device_step_.emplace(context_, model_, optimizer_, stream_,
+  device_step_.emplace(context_, *model_, optimizer_, *data_.train,
                        DeviceStep::Shape{.batch = config_.train.micro_batch,
                                          .time = config_.sequence(),
                                          .micro_batches = config_.accumulation()});
@@ -83,13 +90,11 @@ Pass Trainer::pass_of(std::int64_t index, std::int64_t count) const {
 }
 
 double Trainer::micro_batch(std::int64_t index, std::int64_t count) {
-  const std::int64_t time = config_.sequence();
-  for (std::int64_t row = 0; row < config_.train.micro_batch; ++row)
-    stream_.window(progress_.windows + row, inputs_.data() + row * time,
-                   targets_.data() + row * time);
-  progress_.windows += config_.train.micro_batch;
-  return model_.loss_and_gradient(pass_of(index, count), inputs_, targets_,
-                                  1.0 / static_cast<double>(count));
+  const Batch batch = batch_.rows(0, config_.train.micro_batch);
+  data_.train->fill(progress_.windows, batch);
+  progress_.windows += batch.rows();
+  return model_->loss_and_gradient(pass_of(index, count), batch, 1.0 / static_cast<double>(count))
+      .mean;
 }
 
 void Trainer::arrange_device() {
@@ -218,13 +223,18 @@ void Trainer::change_weights(StepResult& result, std::int64_t step) {
   sparsity_.after_update(context_, step);
 }
 
-double Trainer::evaluate() { return evaluator_.mean_loss(context_, model_, false); }
+double Trainer::mean_validation_loss(bool as_trained) {
+  return mean_loss(context_, *model_, *data_.validation,
+                   {.batch = config_.train.micro_batch, .time = config_.sequence()}, as_trained);
+}
+
+double Trainer::evaluate() { return mean_validation_loss(/*as_trained=*/false); }
 
 double Trainer::evaluate_master() {
   const SparsityEngine::MasterWeights plain(sparsity_);
   return evaluate();
 }
 
-double Trainer::evaluate_as_trained() { return evaluator_.mean_loss(context_, model_, true); }
+double Trainer::evaluate_as_trained() { return mean_validation_loss(/*as_trained=*/true); }
 
 }  // namespace twill
