@@ -2,27 +2,19 @@
 #include "train/step/device_step.h"
 
 #include <cmath>
-#include <exception>
 #include <span>
 
 #include "ops/transfer.h"
 
 namespace twill {
-namespace {
-
-void abandon_recording(const KernelTable& kernels, Queue& queue) {
-  try {
-    static_cast<void>(kernels.end_recording(queue));
-  } catch (const std::exception&) {
-    // The first error is the one to report.
-  }
-}
-
-}  // namespace
-
 DeviceStep::DeviceStep(const Context& context, Decoder& model, Optimizer& optimizer,
-                       const MixedWindows& stream, Shape shape)
-    : context_(context), model_(model), optimizer_(optimizer), stream_(stream), shape_(shape) {
+                       const MixedWindows& stream, Recorder& recorder, Shape shape)
+    : context_(context),
+      model_(model),
+      optimizer_(optimizer),
+      stream_(stream),
+      recorder_(recorder),
+      shape_(shape) {
   const twill::Shape all{shape.micro_batches, shape.batch, shape.time};
   for (Batches& batches : batches_) {
     batches.tokens = Tensor(DType::kI32, all, staging_memory(context));
@@ -48,33 +40,6 @@ void DeviceStep::prefetch(std::int64_t first_window) {
   batches.first_window = first_window;
 }
 
-void DeviceStep::forget_recordings() {
-  for (Piece* piece : {&first_, &later_, &update_}) *piece = {};
-}
-
-template <class Work>
-void DeviceStep::run(Piece& piece, const Work& work) {
-  const KernelTable& kernels = context_.kernels();
-  const bool may_record = kernels.begin_recording != nullptr && context_.observer == nullptr;
-  if (!may_record || !piece.has_run) {
-    work();
-    piece.has_run = true;
-    return;
-  }
-  if (!piece.recording) {
-    kernels.begin_recording(context_.queue());
-    try {
-      work();
-    } catch (...) {
-      // What follows must find a queue that runs again; the half recording is of no use.
-      abandon_recording(kernels, context_.queue());
-      throw;
-    }
-    piece.recording = kernels.end_recording(context_.queue());
-  }
-  kernels.replay(*piece.recording, context_.queue());
-}
-
 void DeviceStep::micro_batch(std::int64_t first_window, Pass pass, std::int64_t index) {
   const ProfilerRange range(context_.kernels(), "micro_batch");
   prefetch(first_window);
@@ -91,16 +56,10 @@ void DeviceStep::micro_batch(std::int64_t first_window, Pass pass, std::int64_t 
   copy_in(context_, model_.micro_step_place(), micro_step);
   // Windows of a corpus have a target behind every token.
   const double scale = 1.0 / static_cast<double>(shape_.micro_batches * tokens);
-  run(index == 0 ? first_ : later_, [&] {
+  recorder_.run(index == 0 ? "first micro-batch" : "later micro-batch", [&] {
     model_.compute(pass, scale);
     model_.add_loss(pass, optimizer_.loss_sum(), pass.accumulate);
   });
-}
-
-void DeviceStep::update(double lr, std::int64_t update_count) {
-  const ProfilerRange range(context_.kernels(), "update");
-  optimizer_.set_scalars(context_, lr, update_count);
-  run(update_, [&] { optimizer_.update_on_device(context_); });
 }
 
 DeviceStep::Result DeviceStep::wait_for() {

@@ -1,21 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// A training step on a backend that records its work: batches are staged, forward, backward and
-// update run as recorded pieces, and the host waits once, at the end.
-//
-// The first run of each piece is plain: libraries choose their algorithms in it. The second is
-// recorded; all later ones are replayed. What changes between steps is read from memory: tokens, the
-// micro-step that random draws depend on, and the optimizer's scalars.
+// Gradients on a backend that records its work: batches are staged, forward and backward run
+// recorded (train/step/recorder.h), and the host waits once, at the end of a step. What changes
+// between steps is read from memory: tokens, and the micro-step that random draws depend on.
 #pragma once
 
 #include <cstdint>
-#include <memory>
 
 #include "data/mixed_windows.h"
 #include "models/decoder.h"
 #include "nn/pass.h"
-#include "ops/kernel_table.h"
 #include "tensor/tensor.h"
 #include "train/step/optimizer.h"
+#include "train/step/recorder.h"
 
 namespace twill {
 
@@ -27,35 +23,22 @@ class DeviceStep {
     std::int64_t micro_batches = 1;
   };
   DeviceStep(const Context& context, Decoder& model, Optimizer& optimizer,
-             const MixedWindows& stream, Shape shape);
+             const MixedWindows& stream, Recorder& recorder, Shape shape);
 
   // Reads the windows of a step from `first_window` on into host memory, unless they are there.
   void prefetch(std::int64_t first_window);
 
-  // What was recorded is out of date: layers or the update run otherwise from here on.
-  void forget_recordings();
-
   // Gives micro-batch `index` of that step to the queue.
   void micro_batch(std::int64_t first_window, Pass pass, std::int64_t index);
-  // Gives the update to the queue; gradients that are not finite change nothing.
-  void update(double lr, std::int64_t update_count);
 
   struct Result {
     double loss = 0.0;
     double grad_norm = 0.0;
   };
-  // Waits for the step.
+  // Waits for what is queued.
   Result wait_for();
 
  private:
-  // A piece of work that is recorded when it is run for the second time.
-  struct Piece {
-    bool has_run = false;
-    std::unique_ptr<Recording> recording;
-  };
-  template <class Work>
-  void run(Piece& piece, const Work& work);
-
   struct Batches {
     std::int64_t first_window = -1;
     Tensor tokens;  // (micro_batches, batch, time) i32, staged
@@ -68,9 +51,9 @@ class DeviceStep {
   Decoder& model_;
   Optimizer& optimizer_;
   const MixedWindows& stream_;
+  Recorder& recorder_;
   Shape shape_;
   Batches batches_[2];  // the step at work, and the next
-  Piece first_, later_, update_;
 };
 
 }  // namespace twill
