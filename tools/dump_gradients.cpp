@@ -64,12 +64,11 @@ void dump(const std::string& folder, const std::string& file,
   const Context context = open_context(config);
   Trainer trainer(context, config, corpus);
   trainer.begin();
-  const auto tokens = static_cast<std::size_t>(batch * time);
-  std::vector<std::int32_t> inputs(tokens), targets(tokens);
-  for (std::int64_t row = 0; row < batch; ++row)
-    trainer.stream().window(row, inputs.data() + row * time, targets.data() + row * time);
+  BatchStorage storage(trainer.data().layout(), batch);
+  const Batch examples = storage.rows(0, batch);
+  trainer.data().fill(0, examples);
   const Pass pass{.context = context, .batch = batch, .time = time, .training = true};
-  const double loss = trainer.model().loss_and_gradient(pass, inputs, targets, 1.0);
+  const double loss = trainer.model().loss_and_gradient(pass, examples, 1.0).mean;
 
   create_directories(folder);
   HostTensors weights(context), gradients(context);
@@ -79,8 +78,8 @@ void dump(const std::string& folder, const std::string& file,
   }
   weights.write(folder + "/weights.safetensors");
   gradients.write(folder + "/gradients.safetensors");
-  const std::vector<TensorEntry> ids{{"tokens", view_of(inputs.data(), {batch, time})},
-                                     {"targets", view_of(targets.data(), {batch, time})}};
+  const std::vector<TensorEntry> ids{{"tokens", examples.at(kTokens)},
+                                     {"targets", examples.at(kTargets)}};
   write_safetensors(folder + "/batch.safetensors", ids, {});
   write_file(folder + "/loss.json", fmt::format("{{\"loss\": {:.9g}}}\n", loss));
   write_file(folder + "/config.json", config_json(config.model));

@@ -15,7 +15,7 @@
 #include <fmt/format.h>
 
 #include "base/require.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/model/any_model.h"
 #include "twill/error.h"
 
@@ -39,7 +39,8 @@ void dump(const char* where, const char* ids_file, const char* out_file) {
           time, any.source->config().context);
   const Context context(cpu_table(), 1);
   Builder builder(context, {.training = false, .max_batch = 1, .max_time = time});
-  Decoder model(builder, any.source->config());
+  const std::unique_ptr<Model> any_model = make_model(builder, any.source->config());
+  LanguageModel& model = as_language_model(*any_model, where);
   builder.commit();
   any.source->load(builder);
   std::ofstream out(out_file, std::ios::binary);

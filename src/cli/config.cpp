@@ -14,7 +14,7 @@ int run_config(const ConfigCommand& command) {
   const Words words = split_words(command.words);
   RunConfig config = read_run_config(words.config_file, words.overrides);
   config.data.tokenizer = data_tokenizer(config.data);
-  config = resolved(config, open_tokenizer(config.data.tokenizer)->vocab_size());
+  config = resolved(config, vocab_size_of(open_tokenizer_if_any(config.data.tokenizer).get()));
   fmt::print("{}", write_toml(config));
   return kDone;
 }

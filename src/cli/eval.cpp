@@ -69,14 +69,15 @@ void evaluate_validation(const EvalCommand& command) {
   const Evaluation result = evaluate(*model, model->config());
   fmt::print("checkpoint     {}\nstep           {}\ntokens         {}\nval_loss       {:.6f}\n",
              model->checkpoint(), step_of(model->checkpoint()), result.tokens, result.loss);
-  fmt::print("perplexity     {:.4f}\nbits per byte  {:.4f}\n", std::exp(result.loss),
-             result.bits_per_byte);
+  fmt::print("perplexity     {:.4f}\n", std::exp(result.loss));
+  if (result.bits_per_byte) fmt::print("bits per byte  {:.4f}\n", *result.bits_per_byte);
 }
 
 EvalReport run_all(const EvalCommand& command, const std::vector<Work>& work) {
   const auto model =
       open_trained_model(command.run, runs_dir("", command.overrides), 0, command.overrides);
-  LikelihoodScorer scorer(model->context(), model->model(), model->config().train.micro_batch);
+  LikelihoodScorer scorer(model->context(), model->language_model(),
+                          model->config().train.micro_batch);
   EvalProgressLine progress;
   EvalReport report{.model = model->checkpoint()};
   for (const std::string& path : command.texts) {

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/screen/text_format.h"
 #include "exchange/hf_export.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/model/any_model.h"
 #include "train/model/import_model.h"
 #include "train/run/checkpoint.h"
@@ -39,11 +39,11 @@ int run_export(const ExportCommand& command) {
 
   const Context context(cpu_table(), 1);
   Builder builder(context, {.dtype = DType::kF32, .training = false});
-  const Decoder decoder(builder, config);
+  const std::unique_ptr<Model> registered = make_model(builder, config);
   require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
-  const std::vector<WrittenFile> files = export_hf(builder, config, *tokenizer, options);
+  const std::vector<WrittenFile> files = export_hf(builder, config, tokenizer.get(), options);
 
   fmt::print("from        {}\n", any.source->path());
   print_model(config, command.dtype);

@@ -12,8 +12,9 @@ namespace twill::cli {
 int run_sample(const SampleCommand& command) {
   const auto trained =
       open_trained_model(command.run, command.runs_dir, /*max_batch=*/1, command.overrides);
+  const Tokenizer& tokenizer = trained->tokenizer();
   fmt::print("{}", command.prompt);
-  sample(trained->context(), trained->model(), trained->tokenizer(), command.prompt,
+  sample(trained->context(), trained->language_model(), tokenizer, command.prompt,
          {.tokens = command.tokens,
           .temperature = command.temperature,
           .top_k = command.top_k,

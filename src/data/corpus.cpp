@@ -48,6 +48,11 @@ std::string combined_hash(const std::vector<Part>& parts, const std::vector<std:
   return hash_text(hasher.value());
 }
 
+std::unique_ptr<DocumentEncoder> encoder_of(const TokenIds& ids, int threads) {
+  if (ids.tokenizer == nullptr) return nullptr;
+  return std::make_unique<DocumentEncoder>(*ids.tokenizer, threads);
+}
+
 void require_window(const DataConfig& config, const TokenSequence& validation,
                     std::int64_t sequence) {
   require(validation.size() > sequence,
@@ -94,7 +99,7 @@ void DataConfig::fields(FieldVisitor& visit) {
   visit(
       "tokenizer", tokenizer, Choices{},
       "how text becomes tokens: \"byte\", or the folder or file of a tokenizer; \"auto\": that of "
-      "a prepared folder, else \"byte\"",
+      "a prepared folder, else \"byte\"; \"none\": token shards alone, with model.vocab",
       OnResume::kFree);
   visit("hash", hash, Choices{},
         "checksum of the data; filled in by a run, and when it is set the data must match",
@@ -114,16 +119,16 @@ std::string data_tokenizer(const DataConfig& config) {
   return "byte";
 }
 
-Corpus load_corpus(const DataConfig& config, const Tokenizer& tokenizer, const BatchShape& batch,
+Corpus load_corpus(const DataConfig& config, const TokenIds& ids, const BatchShape& batch,
                    int threads) {
-  DocumentEncoder encoder(tokenizer, threads);
+  const std::unique_ptr<DocumentEncoder> encoder = encoder_of(ids, threads);
   const std::vector<Part> parts = parts_of(config);
   const bool apart = !config.validation.empty();
   Corpus corpus;
   std::vector<std::string> hashes;
   for (const Part& part : parts) {
     LoadedSource source = load_source(
-        part.paths, encoder, tokenizer,
+        part.paths, encoder.get(), ids,
         {.key = part.key, .validation_fraction = apart ? 0.0 : config.validation_fraction});
     hashes.push_back(source.hash);
     if (!apart) corpus.validation.append(source.validation);
@@ -133,7 +138,7 @@ Corpus load_corpus(const DataConfig& config, const Tokenizer& tokenizer, const B
   std::string validation_hash;
   if (apart) {
     const LoadedSource source =
-        load_source(config.validation, encoder, tokenizer, {.key = "data.validation"});
+        load_source(config.validation, encoder.get(), ids, {.key = "data.validation"});
     validation_hash = source.hash;
     // A prepared folder means its validation shards, anything else all of it.
     corpus.validation = source.validation.empty() ? source.train : source.validation;
@@ -151,18 +156,18 @@ Corpus load_corpus(const DataConfig& config, const BatchShape& batch) {
   return load_corpus(config, *open_tokenizer(data_tokenizer(config)), batch);
 }
 
-TokenSequence load_validation(const DataConfig& config, const Tokenizer& tokenizer,
+TokenSequence load_validation(const DataConfig& config, const TokenIds& ids,
                               std::int64_t sequence) {
-  DocumentEncoder encoder(tokenizer);
+  const std::unique_ptr<DocumentEncoder> encoder = encoder_of(ids, 0);
   TokenSequence validation;
   // Data of their own make the training data unnecessary: they may be gone.
   if (!config.validation.empty()) {
     const LoadedSource source =
-        load_source(config.validation, encoder, tokenizer, {.key = "data.validation"});
+        load_source(config.validation, encoder.get(), ids, {.key = "data.validation"});
     validation = source.validation.empty() ? source.train : source.validation;
   } else {
     for (const Part& part : parts_of(config))
-      validation.append(load_source(part.paths, encoder, tokenizer,
+      validation.append(load_source(part.paths, encoder.get(), ids,
                                     {.key = part.key,
                                      .validation_fraction = config.validation_fraction,
                                      .validation_only = true})

@@ -7,7 +7,7 @@
 
 #include "base/fields.h"
 #include "data/mixed_windows.h"
-#include "data/tokenizer.h"
+#include "data/token_ids.h"
 
 namespace twill {
 
@@ -52,13 +52,12 @@ std::string data_tokenizer(const DataConfig& config);
 // data.validation, or what each source sets apart: a prepared folder its own shards, anything else
 // its last fraction. Throws twill::Error when something is missing or too short for one batch, when
 // ids do not fit the tokenizer, or when config.hash is set and the data are others.
-Corpus load_corpus(const DataConfig& config, const Tokenizer& tokenizer, const BatchShape& batch,
+Corpus load_corpus(const DataConfig& config, const TokenIds& ids, const BatchShape& batch,
                    int threads = 0);
-// With the tokenizer of data_tokenizer().
+// With the tokenizer of data_tokenizer(), which is not kNoTokenizer.
 Corpus load_corpus(const DataConfig& config, const BatchShape& batch);
 
 // The validation part alone, for measuring a trained model; the hash is not compared.
-TokenSequence load_validation(const DataConfig& config, const Tokenizer& tokenizer,
-                              std::int64_t sequence);
+TokenSequence load_validation(const DataConfig& config, const TokenIds& ids, std::int64_t sequence);
 
 }  // namespace twill

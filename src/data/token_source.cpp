@@ -27,9 +27,14 @@ std::size_t split_point(std::string_view text, double validation_fraction) {
   return split;
 }
 
-LoadedSource load_texts(std::span<const std::string> paths, DocumentEncoder& encoder,
-                        const Tokenizer& tokenizer, const LoadOptions& options) {
-  const FileJoin join = document_token(tokenizer) ? FileJoin::kSeparator : FileJoin::kLineEnd;
+LoadedSource load_texts(std::span<const std::string> paths, DocumentEncoder* encoder,
+                        const TokenIds& ids, const LoadOptions& options) {
+  require(
+      encoder != nullptr && ids.tokenizer != nullptr,
+      "{}: {} is a text, and data.tokenizer = \"{}\" reads token shards alone; name a tokenizer, "
+      "or leave data.tokenizer out",
+      options.key, paths.empty() ? "it" : paths.front(), kNoTokenizer);
+  const FileJoin join = document_token(*ids.tokenizer) ? FileJoin::kSeparator : FileJoin::kLineEnd;
   const std::string storage = load_text(paths, options.key, join);
   const std::string_view text = storage;
   const std::size_t split = options.validation_fraction > 0.0
@@ -37,8 +42,8 @@ LoadedSource load_texts(std::span<const std::string> paths, DocumentEncoder& enc
                                 : text.size();
   LoadedSource source;
   source.hash = hash_text(hash_bytes(text.data(), text.size()));
-  if (!options.validation_only) source.train = encoder.encode_text(text.substr(0, split));
-  source.validation = encoder.encode_text(text.substr(split));
+  if (!options.validation_only) source.train = encoder->encode_text(text.substr(0, split));
+  source.validation = encoder->encode_text(text.substr(split));
   return source;
 }
 
@@ -52,14 +57,19 @@ void set_end_apart(LoadedSource& source, double fraction) {
 }
 
 // Reads the shards once, and refuses ids that would fall outside the model.
-std::vector<ShardScan> check_shards(const Shards& shards, const Tokenizer& tokenizer,
+std::vector<ShardScan> check_shards(const Shards& shards, const TokenIds& ids,
                                     std::string_view key) {
   std::vector<ShardScan> scans = scan_shards(shards);
-  for (std::size_t i = 0; i < shards.size(); ++i)
-    require(scans[i].largest < tokenizer.vocab_size(),
-            "{}: {} holds token id {}, but the tokenizer ({}) has {} tokens; set data.tokenizer to "
-            "the one it was made with",
-            key, shards[i]->path(), scans[i].largest, tokenizer.name(), tokenizer.vocab_size());
+  for (std::size_t i = 0; i < shards.size(); ++i) {
+    if (scans[i].largest < ids.size) continue;
+    require(ids.tokenizer != nullptr,
+            "{}: {} holds token id {}, but model.vocab = {}; set it to at least {}", key,
+            shards[i]->path(), scans[i].largest, ids.size, scans[i].largest + 1);
+    fail(
+        "{}: {} holds token id {}, but the tokenizer ({}) has {} tokens; set data.tokenizer to "
+        "the one it was made with",
+        key, shards[i]->path(), scans[i].largest, ids.tokenizer->name(), ids.size);
+  }
   return scans;
 }
 
@@ -69,7 +79,7 @@ std::string hash_of(const std::vector<ShardScan>& scans) {
   return hash_text(hasher.value());
 }
 
-LoadedSource load_shards(const std::vector<std::string>& files, const Tokenizer& tokenizer,
+LoadedSource load_shards(const std::vector<std::string>& files, const TokenIds& ids,
                          const LoadOptions& options) {
   Shards shards;
   LoadedSource source;
@@ -77,7 +87,7 @@ LoadedSource load_shards(const std::vector<std::string>& files, const Tokenizer&
     shards.push_back(TokenShard::open(file));
     source.train.append(TokenShard::tokens(shards.back()));
   }
-  source.hash = hash_of(check_shards(shards, tokenizer, options.key));
+  source.hash = hash_of(check_shards(shards, ids, options.key));
   require(!source.train.empty(), "{}: {} holds no tokens", options.key, files.front());
   return source;
 }
@@ -95,19 +105,20 @@ TokenSequence open_part(const std::string& folder, const std::vector<ManifestSha
   return tokens;
 }
 
-LoadedSource load_folder(const std::string& folder, const Tokenizer& tokenizer,
+LoadedSource load_folder(const std::string& folder, const TokenIds& ids,
                          const LoadOptions& options) {
   const Manifest manifest = read_manifest(folder);
-  require(manifest.arguments.tokenizer_hash == tokenizer.hash(),
-          "{}: {} was made with another tokenizer ({}, {} tokens) than this run's ({}, {} tokens); "
-          "leave data.tokenizer out to take the folder's own",
-          options.key, folder, manifest.arguments.tokenizer, manifest.arguments.vocab_size,
-          tokenizer.name(), tokenizer.vocab_size());
+  if (const Tokenizer* tokenizer = ids.tokenizer)
+    require(manifest.arguments.tokenizer_hash == tokenizer->hash(),
+            "{}: {} was made with another tokenizer ({}, {} tokens) than this run's ({}, {} "
+            "tokens); leave data.tokenizer out to take the folder's own",
+            options.key, folder, manifest.arguments.tokenizer, manifest.arguments.vocab_size,
+            tokenizer->name(), tokenizer->vocab_size());
   Shards shards;
   LoadedSource source;
   source.train = open_part(folder, manifest.train, shards);
   source.validation = open_part(folder, manifest.validation, shards);
-  const std::vector<ShardScan> scans = check_shards(shards, tokenizer, options.key);
+  const std::vector<ShardScan> scans = check_shards(shards, ids, options.key);
   std::vector<ManifestShard> entries = manifest.train;
   entries.insert(entries.end(), manifest.validation.begin(), manifest.validation.end());
   for (std::size_t i = 0; i < scans.size(); ++i)
@@ -118,12 +129,12 @@ LoadedSource load_folder(const std::string& folder, const Tokenizer& tokenizer,
   return source;
 }
 
-LoadedSource load_folders(std::span<const std::string> folders, const Tokenizer& tokenizer,
+LoadedSource load_folders(std::span<const std::string> folders, const TokenIds& ids,
                           const LoadOptions& options) {
   LoadedSource all;
   Hasher hasher;
   for (const std::string& folder : folders) {
-    const LoadedSource source = load_folder(folder, tokenizer, options);
+    const LoadedSource source = load_folder(folder, ids, options);
     all.train.append(source.train);
     all.validation.append(source.validation);
     hasher.add(source.hash.data(), source.hash.size());
@@ -156,8 +167,8 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
 
 }  // namespace
 
-LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& encoder,
-                         const Tokenizer& tokenizer, const LoadOptions& options) {
+LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder* encoder,
+                         const TokenIds& ids, const LoadOptions& options) {
   for (const std::string& path : paths) require_finished(path, options.key);
   LoadedSource source;
   const auto folders = std::ranges::count_if(paths, is_prepared);
@@ -166,11 +177,11 @@ LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& en
             "{}: a folder made by `data prepare` stands beside other things; give them as sources "
             "of their own, [[data.source]]",
             options.key);
-    source = load_folders(paths, tokenizer, options);
+    source = load_folders(paths, ids, options);
   } else {
     const std::vector<std::string> files = shard_files(paths, options.key);
-    if (files.empty()) return load_texts(paths, encoder, tokenizer, options);
-    source = load_shards(files, tokenizer, options);
+    if (files.empty()) return load_texts(paths, encoder, ids, options);
+    source = load_shards(files, ids, options);
   }
   set_end_apart(source, options.validation_fraction);
   return source;

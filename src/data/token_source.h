@@ -8,6 +8,7 @@
 #include <string_view>
 
 #include "data/document_encoder.h"
+#include "data/token_ids.h"
 #include "data/token_sequence.h"
 
 namespace twill {
@@ -25,10 +26,11 @@ struct LoadOptions {
   bool validation_only = false;  // the training part of a text is not encoded
 };
 
-// A list holds one kind of thing. Shards are read once, to hash them and to find ids that the
-// tokenizer does not have. Throws twill::Error.
-LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder& encoder,
-                         const Tokenizer& tokenizer, const LoadOptions& options);
+// A list holds one kind of thing. Shards are read once, to hash them and to find ids outside of the
+// vocabulary. Throws twill::Error.
+// `encoder` belongs to the tokenizer of `ids`; without one only shards can be read.
+LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder* encoder,
+                         const TokenIds& ids, const LoadOptions& options);
 
 // The tokenizer of the first folder made by `data prepare` among the paths; empty: there is none.
 std::string tokenizer_of(std::span<const std::string> paths);

@@ -27,9 +27,9 @@ void fill_row(const LikelihoodRequest& request, std::int64_t length, std::int32_
   std::copy_n(newest + 1 + first, request.scored, targets + first);
 }
 
-Likelihood sum_of(std::span<const TokenScore> scores) {
+Likelihood sum_of(std::span<const TargetScore> scores) {
   Likelihood result{.tokens = static_cast<std::int64_t>(scores.size())};
-  for (const TokenScore& score : scores) {
+  for (const TargetScore& score : scores) {
     result.log_likelihood -= score.loss;
     result.greedy = result.greedy && score.greedy;
   }
@@ -67,7 +67,8 @@ LikelihoodRequest make_request(const Tokenizer& tokenizer, TokenEncoder& encoder
   return request;
 }
 
-LikelihoodScorer::LikelihoodScorer(const Context& context, Decoder& model, std::int64_t max_batch)
+LikelihoodScorer::LikelihoodScorer(const Context& context, LanguageModel& model,
+                                   std::int64_t max_batch)
     : context_(context), model_(model), max_batch_(max_batch) {}
 
 std::vector<Likelihood> LikelihoodScorer::run(std::span<const LikelihoodRequest> requests,
@@ -106,7 +107,7 @@ void LikelihoodScorer::run_batch(std::span<const LikelihoodRequest> requests,
     fill_row(request, length, tokens.data() + row * time, targets.data() + row * time);
   }
   const Pass pass{.context = context_, .batch = rows, .time = time};
-  const std::vector<TokenScore> scores = model_.score(pass, tokens, targets);
+  const std::vector<TargetScore> scores = model_.score(pass, token_batch(rows, tokens, targets));
   for (std::int64_t row = 0; row < rows; ++row) {
     const std::size_t member = members[static_cast<std::size_t>(row)];
     const std::int64_t scored = requests[member].scored;

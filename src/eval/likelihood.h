@@ -9,7 +9,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace twill {
 
@@ -47,7 +47,7 @@ using EvalProgress = std::function<void(double)>;
 class LikelihoodScorer {
  public:
   // `max_batch` sequences of model.max_time() tokens are what the model has memory for.
-  LikelihoodScorer(const Context& context, Decoder& model, std::int64_t max_batch);
+  LikelihoodScorer(const Context& context, LanguageModel& model, std::int64_t max_batch);
 
   // The longest continuation that can be scored.
   std::int64_t max_tokens() const { return model_.max_time(); }
@@ -65,7 +65,7 @@ class LikelihoodScorer {
                  std::vector<Likelihood>& results);
 
   const Context& context_;
-  Decoder& model_;
+  LanguageModel& model_;
   std::int64_t max_batch_;
 };
 

@@ -167,9 +167,9 @@ void require_exportable(const ModelConfig& config, const HfExportOptions& option
 }
 
 std::vector<WrittenFile> export_hf(Builder& builder, const ModelConfig& config,
-                                   const Tokenizer& tokenizer, const HfExportOptions& options) {
+                                   const Tokenizer* tokenizer, const HfExportOptions& options) {
   require_exportable(config, options);
-  require_tokenizer_fits(tokenizer, config.vocab, options.folder);
+  if (tokenizer != nullptr) require_tokenizer_fits(*tokenizer, config.vocab, options.folder);
   const std::string folder = without_trailing_slash(options.folder);
   const std::string temporary = folder + ".unfinished";
   std::error_code ignored;
@@ -179,12 +179,14 @@ std::vector<WrittenFile> export_hf(Builder& builder, const ModelConfig& config,
   try {
     Exporter exporter(builder, config, options, temporary);
     exporter.write_weights();
-    const TextEnds ends{tokenizer.begin_of_text(), tokenizer.end_of_text()};
+    TextEnds ends;
+    if (tokenizer != nullptr) ends = {tokenizer->begin_of_text(), tokenizer->end_of_text()};
     const char* dtype = options.dtype == DType::kF32 ? "float32" : "bfloat16";
     exporter.write("config.json", to_json(hf_config(config, dtype, ends)));
     exporter.write("generation_config.json", to_json(hf_generation_config(ends)));
-    for (const TokenizerFile& file : exported_tokenizer_files(tokenizer))
-      exporter.write(file.name, file.content);
+    if (tokenizer != nullptr)
+      for (const TokenizerFile& file : exported_tokenizer_files(*tokenizer))
+        exporter.write(file.name, file.content);
     publish_directory(temporary, folder);
   } catch (...) {
     fs::remove_all(temporary, ignored);

@@ -28,8 +28,13 @@ struct WrittenFile {
 void require_exportable(const ModelConfig& config, const HfExportOptions& options);
 
 // The folder appears whole or not at all; a former export is replaced. Beside the model in memory
-// it needs room for one tensor.
+// it needs room for one tensor. Without a tokenizer (nullptr) its files are left out.
 std::vector<WrittenFile> export_hf(Builder& builder, const ModelConfig& config,
-                                   const Tokenizer& tokenizer, const HfExportOptions& options);
+                                   const Tokenizer* tokenizer, const HfExportOptions& options);
+inline std::vector<WrittenFile> export_hf(Builder& builder, const ModelConfig& config,
+                                          const Tokenizer& tokenizer,
+                                          const HfExportOptions& options) {
+  return export_hf(builder, config, &tokenizer, options);
+}
 
 }  // namespace twill

@@ -7,7 +7,7 @@
 
 namespace twill {
 
-DecodingState::DecodingState(const Context& context, Decoder& model)
+DecodingState::DecodingState(const Context& context, LanguageModel& model)
     : context_(context), model_(model) {}
 
 ConstView DecodingState::prefill(std::span<const std::int32_t> tokens) {

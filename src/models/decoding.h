@@ -6,7 +6,7 @@
 #include <span>
 #include <vector>
 
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace twill {
 
@@ -19,7 +19,7 @@ namespace twill {
 // result depends on the tokens alone. The model must not be used for anything else in between.
 class DecodingState {
  public:
-  DecodingState(const Context& context, Decoder& model);
+  DecodingState(const Context& context, LanguageModel& model);
 
   // Forgets everything and reads a prompt of at least one token; of a longer one than max_time, the
   // newest max_time tokens. Returns the logits (vocab) of the next token, valid until the next call.
@@ -35,7 +35,7 @@ class DecodingState {
   ConstView read(std::span<const std::int32_t> tokens, std::int64_t past);
 
   const Context& context_;
-  Decoder& model_;
+  LanguageModel& model_;
   std::vector<std::int32_t> window_;
 };
 

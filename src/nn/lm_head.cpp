@@ -88,7 +88,7 @@ void LmHead::score(const Pass& pass, ConstView x, ConstView targets, View loss, 
   });
 }
 
-void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale,
+void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, const Scale& scale,
                                View loss, View dx) const {
   for_each_piece(pass, [&](std::int64_t begin, std::int64_t count) {
     const View logits = piece_logits(pass, x, begin, count);
@@ -96,7 +96,8 @@ void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets,
                                  .targets = targets.slice(begin, count),
                                  .loss = loss.slice(begin, count),
                                  .dlogits = logits,
-                                 .scale = scale});
+                                 .scale = scale.share,
+                                 .count = scale.count});
     weight_gradient(pass, x.row_range(begin, count), logits, pass.accumulate || begin > 0);
     const View rows = dx.row_range(begin, count);
     if (seam_.packed_dgrad && count >= kFewestPackedTokens) {

@@ -22,10 +22,14 @@ class LmHead {
   LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied);
 
   // loss (tokens) of the targets (tokens) i32. With dx, also the gradients of x and of the head for
-  // the loss multiplied by `scale`.
+  // `share` times the mean of the losses over `count` targets, read when the work runs.
+  struct Scale {
+    double share = 1.0;
+    ConstView count = {};  // (1) f64 (ops/layers/targets.h); absent: 1
+  };
   void loss(const Pass& pass, ConstView x, ConstView targets, View loss) const;
-  void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, double scale, View loss,
-                         View dx) const;
+  void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, const Scale& scale,
+                         View loss, View dx) const;
 
   // The same loss, and the likeliest id behind every token (best, i32; see ops/layers/cross_entropy.h).
   void score(const Pass& pass, ConstView x, ConstView targets, View loss, View best) const;

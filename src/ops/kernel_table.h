@@ -20,6 +20,7 @@ struct ActivationForwardArgs;
 struct ActivationSampleArgs;
 struct AdamwAllArgs;
 struct AdamwArgs;
+struct AddMeanArgs;
 struct ApplyMaskArgs;
 struct AttentionBackwardArgs;
 struct AttentionForwardArgs;
@@ -28,6 +29,7 @@ struct CastArgs;
 struct ClusterEnergyArgs;
 struct ColumnSumArgs;
 struct CountNonzeroArgs;
+struct CountTargetsArgs;
 struct CrossEntropyArgs;
 struct DropoutArgs;
 struct EmbeddingBackwardArgs;
@@ -194,6 +196,8 @@ struct KernelTable {
 
   Kernel<CastArgs> cast = nullptr;
   Kernel<SumArgs> sum = nullptr;
+  Kernel<CountTargetsArgs> count_targets = nullptr;
+  Kernel<AddMeanArgs> add_mean = nullptr;
   Kernel<PrepareUpdateArgs> prepare_update = nullptr;
   Kernel<NormAllArgs> norm_all = nullptr;
   Kernel<AdamwAllArgs> adamw_all = nullptr;

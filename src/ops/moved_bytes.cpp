@@ -13,6 +13,7 @@
 #include "ops/layers/embedding.h"
 #include "ops/layers/layer_norm.h"
 #include "ops/layers/rms_norm.h"
+#include "ops/layers/targets.h"
 #include "ops/numbers/cast.h"
 #include "ops/numbers/column_sum.h"
 #include "ops/numbers/fill.h"
@@ -170,6 +171,12 @@ std::int64_t moved_bytes(const RotaryArgs& args) {
 }
 std::int64_t moved_bytes(const SumArgs& args) {
   return bytes_of({args.x}) + result(args.sum, args.accumulate);
+}
+std::int64_t moved_bytes(const CountTargetsArgs& args) {
+  return bytes_of({args.targets, args.count});
+}
+std::int64_t moved_bytes(const AddMeanArgs& args) {
+  return bytes_of({args.sum, args.count}) + result(args.mean, args.accumulate);
 }
 std::int64_t moved_bytes(const SumSquaresArgs& args) { return bytes_of({args.x, args.sum}); }
 

@@ -45,6 +45,8 @@ std::int64_t moved_bytes(const RmsNormBackwardArgs& args);
 std::int64_t moved_bytes(const RmsNormForwardArgs& args);
 std::int64_t moved_bytes(const RotaryArgs& args);
 std::int64_t moved_bytes(const SumArgs& args);
+std::int64_t moved_bytes(const CountTargetsArgs& args);
+std::int64_t moved_bytes(const AddMeanArgs& args);
 std::int64_t moved_bytes(const SumSquaresArgs& args);
 
 // Ops of sparsity.

@@ -9,6 +9,8 @@
 #include <vector>
 
 #include "eval/likelihood.h"
+#include "models/decoder.h"
+#include "models/initialise.h"
 #include "models/tiny_models.h"
 #include "support/marked_bytes.h"
 

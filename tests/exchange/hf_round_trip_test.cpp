@@ -11,6 +11,7 @@
 #include "io/json_value.h"
 #include "io/safetensors.h"
 #include "io/temp_dir.h"
+#include "models/initialise.h"
 #include "models/tiny_models.h"
 #include "support/expect_error.h"
 #include "support/seeds.h"

@@ -9,6 +9,7 @@
 
 #include "exchange/model_source.h"
 #include "models/decoder.h"
+#include "models/initialise.h"
 
 namespace twill {
 

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/decoder.h"
+#include "models/initialise.h"
 
 #include <cmath>
 #include <memory>
@@ -36,8 +37,9 @@ struct Instance {
   Pass pass() const {
     return {.context = context, .batch = kBatch, .time = kTime, .training = true, .seed = 5};
   }
-  double loss() { return model.loss(pass(), tokens, targets); }
-  double gradient() { return model.loss_and_gradient(pass(), tokens, targets, 1.0); }
+  Batch batch() const { return token_batch(pass().batch, tokens, targets); }
+  double loss() { return model.loss(pass(), batch()).mean; }
+  double gradient() { return model.loss_and_gradient(pass(), batch(), 1.0).mean; }
 
   Context context;
   Builder builder;
@@ -126,8 +128,8 @@ TEST_P(DecoderTest, InferenceEqualsTraining) {
   initialise(builder.parameters(), 3);
   Pass pass = training.pass();
   pass.training = false;
-  EXPECT_EQ(training.model.loss(pass, training.tokens, training.targets),
-            inference.loss(pass, training.tokens, training.targets));
+  EXPECT_EQ(training.model.loss(pass, training.batch()).mean,
+            inference.loss(pass, training.batch()).mean);
 }
 
 TEST_P(DecoderTest, CountsItsParameters) {
@@ -159,12 +161,12 @@ TEST_F(Decoding, IsCausal) {
   std::vector<std::int32_t> targets{1, 2, 3, -1, -1};
   std::vector<std::int32_t> tokens(instance.tokens.begin(), instance.tokens.begin() + 5);
   pass.time = 5;
-  const double with_a = instance.model.loss(pass, tokens, targets);
+  const double with_a = instance.model.loss(pass, token_batch(pass.batch, tokens, targets)).mean;
   tokens[3] = (tokens[3] + 1) % 11;
   tokens[4] = (tokens[4] + 2) % 11;
-  EXPECT_EQ(with_a, instance.model.loss(pass, tokens, targets));
+  EXPECT_EQ(with_a, instance.model.loss(pass, token_batch(pass.batch, tokens, targets)).mean);
   tokens[0] = (tokens[0] + 1) % 11;
-  EXPECT_NE(with_a, instance.model.loss(pass, tokens, targets));
+  EXPECT_NE(with_a, instance.model.loss(pass, token_batch(pass.batch, tokens, targets)).mean);
   EXPECT_GT(norm(short_logits), 0.0);
 }
 

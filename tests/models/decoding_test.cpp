@@ -1,5 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "models/decoding.h"
+#include "models/decoder.h"
+#include "models/initialise.h"
 
 #include <algorithm>
 #include <cmath>
@@ -160,8 +162,8 @@ TEST(Scores, AgreeWithLogitsOneByOne) {
   std::vector<std::int32_t> targets(tokens.begin() + 1, tokens.end());
   targets[1] = -1;
   const Pass pass{.context = reader.context, .time = 5};
-  const std::vector<TokenScore> scores =
-      reader.model.score(pass, std::span(tokens).first(5), targets);
+  const std::vector<TargetScore> scores =
+      reader.model.score(pass, token_batch(1, std::span(tokens).first(5), targets));
   ASSERT_EQ(scores.size(), 5u);
   int greedy = 0;
   for (std::size_t i = 0; i < 5; ++i) {
@@ -182,8 +184,8 @@ TEST(Scores, AgreeWithLogitsOneByOne) {
     // What is greedy is found by asking for it.
     targets[i] = static_cast<std::int32_t>(best);
   }
-  const std::vector<TokenScore> again =
-      reader.model.score(pass, std::span(tokens).first(5), targets);
+  const std::vector<TargetScore> again =
+      reader.model.score(pass, token_batch(1, std::span(tokens).first(5), targets));
   for (std::size_t i = 0; i < 5; ++i) EXPECT_EQ(again[i].greedy, i != 1) << i;
 }
 

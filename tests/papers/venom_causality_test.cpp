@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "models/decoder.h"
+#include "models/initialise.h"
 #include "models/tiny_models.h"
 #include "papers/broken.h"
 #include "support/tables.h"
@@ -46,7 +47,7 @@ struct Probe {
     tokens.back() = last_token;
     targets[static_cast<std::size_t>(position)] = 4;
     const Pass pass{.context = context, .time = kTime, .as_trained = as_trained};
-    return model.loss(pass, tokens, targets);
+    return model.loss(pass, token_batch(pass.batch, tokens, targets)).mean;
   }
   // Share of the earlier positions that a change of the last token changes.
   double share(bool as_trained) {

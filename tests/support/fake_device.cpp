@@ -22,6 +22,7 @@
 #include "ops/layers/embedding.h"
 #include "ops/layers/layer_norm.h"
 #include "ops/layers/rms_norm.h"
+#include "ops/layers/targets.h"
 #include "ops/numbers/cast.h"
 #include "ops/numbers/column_sum.h"
 #include "ops/numbers/fill.h"
@@ -29,7 +30,11 @@
 #include "ops/numbers/sum.h"
 #include "ops/numbers/sum_squares.h"
 #include "ops/packing/pack24.h"
+#include "ops/packing/packed_matrix.h"
 #include "ops/products/gemm.h"
+#include "ops/products/packed_times.h"
+#include "ops/products/times_packed.h"
+#include "ops/selection/kept.h"
 #include "ops/selection/mask.h"
 #include "ops/selection/mvue24.h"
 #include "ops/selection/route_tokens.h"
@@ -266,13 +271,21 @@ KernelTable fake_device_table() {
            &K::attention_backward, &K::cached_attention, &K::column_sum, &K::cross_entropy,
            &K::dropout, &K::embedding_forward, &K::embedding_backward, &K::fill, &K::gemm,
            &K::layer_norm_forward, &K::layer_norm_backward, &K::rms_norm_forward,
-           &K::rms_norm_backward, &K::rotary, &K::sum_squares, &K::cast, &K::sum,
-           &K::prepare_update, &K::norm_all, &K::adamw_all>(table);
+           &K::rms_norm_backward, &K::rotary, &K::sum_squares, &K::cast, &K::sum, &K::count_targets,
+           &K::add_mean, &K::prepare_update, &K::norm_all, &K::adamw_all>(table);
   give_all<&K::apply_mask, &K::cluster_energy, &K::count_nonzero, &K::fp8_round,
            &K::mask_difference, &K::mask_mass, &K::masked_decay, &K::moment_change, &K::mvue24,
            &K::pack24, &K::regrow_moments, &K::route_tokens, &K::select24, &K::soft_threshold24,
            &K::soft_threshold24_sums, &K::topology_update, &K::transposable24, &K::unpack24,
            &K::venom_select>(table);
+  give_all<&K::pack_matrix, &K::unpack_matrix, &K::times_packed, &K::packed_times, &K::find_kept,
+           &K::gather_kept, &K::scatter_kept, &K::kept_gradient>(table);
+  return table;
+}
+
+KernelTable packing_fake_device_table() {
+  KernelTable table = fake_device_table();
+  table.packed_bytes = reference_table().packed_bytes;
   return table;
 }
 

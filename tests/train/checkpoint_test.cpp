@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run/checkpoint.h"
+#include "models/decoder.h"
 
 #include <filesystem>
 #include <fstream>

@@ -7,6 +7,8 @@
 
 #include "data/byte_tokenizer.h"
 #include "eval/likelihood.h"
+#include "models/decoder.h"
+#include "models/initialise.h"
 #include "models/tiny_models.h"
 #include "support/fake_device.h"
 #include "train/model/sampler.h"

@@ -39,8 +39,9 @@ void expect_equal(const FakeRun& got, const FakeRun& want) {
 }
 
 // 24 steps on the device and on the host.
-void expect_the_bits_of_the_host(const Settings& settings) {
-  FakeRun host(settings, reference_table()), device(settings);
+void expect_the_bits_of_the_host(const Settings& settings,
+                                 const KernelTable& table = fake_device_table()) {
+  FakeRun host(settings, reference_table()), device(settings, table);
   for (int step = 0; step < 24; ++step) {
     const StepResult want = host.trainer.step(), got = device.trainer.step();
     ASSERT_EQ(got.loss, want.loss) << "step " << step;
@@ -77,7 +78,8 @@ class PackedTopology : public testing::TestWithParam<const char*> {};
 INSTANTIATE_TEST_SUITE_P(Recipes, PackedTopology, testing::Values("static", "set", "rigl", "mst"));
 
 TEST_P(PackedTopology, HasTheBitsOfTheHost) {
-  expect_the_bits_of_the_host(busy(GetParam()) + Settings{"recipe.execution=packed"});
+  expect_the_bits_of_the_host(busy(GetParam()) + Settings{"recipe.execution=packed"},
+                              packing_fake_device_table());
 }
 
 TEST_P(RecipeOnADevice, ResumesToTheBit) {

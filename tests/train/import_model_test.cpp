@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // Models that come from elsewhere become runs and starting points of runs.
 #include "train/model/import_model.h"
+#include "models/initialise.h"
 #include "ops/transfer.h"
 
 #include <algorithm>
@@ -59,7 +60,7 @@ TEST_F(ImportModel, BecomesARun) {
   const std::vector<std::int32_t> ids{1, 2, 3};
   const auto logits = [&](TrainedModel& trained) {
     const ConstView view =
-        trained.model().next_token_logits({.context = trained.context(), .time = 3}, ids);
+        trained.language_model().next_token_logits({.context = trained.context(), .time = 3}, ids);
     return host_floats(trained.context(), view);
   };
   const std::vector<float> expected = logits(*run);

@@ -16,10 +16,12 @@ TEST(RunTokenizer, IsCopiedIntoTheRun) {
   const TempDir dir;
   const RunConfig config = tiny_config({"run.dir=" + dir.path(), "run.name=a"});
   const RunFolder folder = RunFolder::create(config);
-  save_run_tokenizer(folder, ByteTokenizer());
+  const ByteTokenizer bytes;
+  save_run_tokenizer(folder, &bytes);
   EXPECT_FALSE(std::filesystem::exists(folder.tokenizer_dir())) << "byte has no files";
   EXPECT_EQ(open_run_tokenizer(folder, config)->name(), "byte");
-  for (int again = 0; again < 2; ++again) save_run_tokenizer(folder, WordTokenizer());
+  const WordTokenizer words;
+  for (int again = 0; again < 2; ++again) save_run_tokenizer(folder, &words);
   EXPECT_EQ(content_of(folder.tokenizer_dir() + "/words.txt"), "any\n");
   // No real tokenizer lies there, so opening it must fail: the copy goes before the config.
   EXPECT_NE(error_text([&] { open_run_tokenizer(folder, config); }), "(no error)");

@@ -134,8 +134,8 @@ TEST(PromptIds, BeginWhereTheModelExpects) {
 
 std::string sampled(TinyTrainer& tiny, const std::string& prompt, const SampleOptions& options) {
   std::string text;
-  sample(tiny.context, tiny.trainer.model(), ByteTokenizer(), prompt, options,
-         [&](std::string_view piece) {
+  sample(tiny.context, as_language_model(tiny.trainer.model(), "a test"), ByteTokenizer(), prompt,
+         options, [&](std::string_view piece) {
            text += piece;
            return true;
          });
@@ -158,8 +158,8 @@ TEST(Sample, StopsAtTheEndOfText) {
   MarkedBytes tokenizer;
   tokenizer.end = static_cast<unsigned char>(text[10]);
   std::string cut;
-  sample(tiny.context, tiny.trainer.model(), tokenizer, "Once", options,
-         [&](std::string_view piece) {
+  sample(tiny.context, as_language_model(tiny.trainer.model(), "a test"), tokenizer, "Once",
+         options, [&](std::string_view piece) {
            cut += piece;
            return true;
          });

@@ -115,6 +115,8 @@ const KernelTable& cpu_table() {
       .rotary = f32_only<"rotary", &RotaryArgs::x, cpu::rotary>,
       .sum_squares = f32_only<"sum_squares", &SumSquaresArgs::x, cpu::sum_squares>,
       .sum = f32_only<"sum", &SumArgs::x, cpu::sum>,
+      .count_targets = cpu::count_targets,
+      .add_mean = cpu::add_mean,
       .apply_mask = f32_only<"apply_mask", &ApplyMaskArgs::x, cpu::apply_mask>,
       .cluster_energy = f32_only<"cluster_energy", &ClusterEnergyArgs::a, cpu::cluster_energy>,
       .count_nonzero = f32_only<"count_nonzero", &CountNonzeroArgs::x, cpu::count_nonzero>,

@@ -35,6 +35,8 @@ void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Qu
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
 void route_tokens(const RouteTokensArgs& args, const Device& device, Queue& queue);
 void sum(const SumArgs& args, const Device& device, Queue& queue);
+void count_targets(const CountTargetsArgs& args, const Device& device, Queue& queue);
+void add_mean(const AddMeanArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
 void venom_select(const VenomSelectArgs& args, const Device& device, Queue& queue);
 

@@ -73,6 +73,8 @@ const KernelTable* cuda_table() {
       .sum_squares = cuda::sum_squares,
       .cast = cuda::cast,
       .sum = cuda::sum,
+      .count_targets = cuda::count_targets,
+      .add_mean = cuda::add_mean,
       .prepare_update = cuda::prepare_update,
       .norm_all = cuda::norm_all,
       .adamw_all = cuda::adamw_all,

@@ -39,6 +39,8 @@ void rms_norm_forward(const RmsNormForwardArgs& args, const Device& device, Queu
 void rms_norm_backward(const RmsNormBackwardArgs& args, const Device& device, Queue& queue);
 void rotary(const RotaryArgs& args, const Device& device, Queue& queue);
 void sum(const SumArgs& args, const Device& device, Queue& queue);
+void count_targets(const CountTargetsArgs& args, const Device& device, Queue& queue);
+void add_mean(const AddMeanArgs& args, const Device& device, Queue& queue);
 void sum_squares(const SumSquaresArgs& args, const Device& device, Queue& queue);
 
 }  // namespace twill::cuda

@@ -45,6 +45,8 @@ const KernelTable& reference_table() {
       .sum_squares = reference::sum_squares,
       .cast = reference::cast,
       .sum = reference::sum,
+      .count_targets = reference::count_targets,
+      .add_mean = reference::add_mean,
       .prepare_update = reference::prepare_update,
       .norm_all = reference::norm_all,
       .adamw_all = reference::adamw_all,

@@ -34,8 +34,15 @@ RunConfig measured_config(const std::vector<std::string>& words, bool own_model)
   if (!own_model && given.config_file.empty() && !names_model)
     given.overrides.insert(given.overrides.begin(), "model=small");
   const RunConfig config = read_run_config(given.config_file, given.overrides);
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(data_tokenizer(config.data));
-  return resolved(config, tokenizer->vocab_size());
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(data_tokenizer(config.data));
+  return resolved(config, vocab_size_of(tokenizer.get()));
+}
+
+Corpus measured_corpus(const RunConfig& config) {
+  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(data_tokenizer(config.data));
+  return load_corpus(config.data, {tokenizer.get(), config.model.vocab},
+                     {config.train.micro_batch, config.sequence()},
+                     static_cast<int>(config.threads));
 }
 
 Plan planned(const Context& context, const RunConfig& config, bool fresh) {

@@ -17,6 +17,9 @@ namespace twill::cli {
 // for.
 RunConfig measured_config(const std::vector<std::string>& words, bool own_model);
 
+// Its data, read now.
+Corpus measured_corpus(const RunConfig& config);
+
 // The plan of the run, with a moving line while it is measured, in a process of its own where that makes a
 // difference (PlanMaking). `fresh`: whatever was measured before.
 Plan planned(const Context& context, const RunConfig& config, bool fresh = false);

@@ -141,9 +141,7 @@ int bench_against_dense(const BenchCommand& command, const Context& context, con
 
 int bench_step(const BenchCommand& command) {
   const RunConfig config = measured_config(command.words, /*own_model=*/false);
-  const Corpus corpus =
-      load_corpus(config.data, *open_tokenizer(data_tokenizer(config.data)),
-                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
+  const Corpus corpus = measured_corpus(config);
   Context context = open_context(config);
   const TimedRun run = timed_run(context, config, command);
   fmt::print("{}\n", describe_run(config, context));

@@ -7,7 +7,7 @@
 
 #include "base/rng.h"
 #include "cli/bench/paired_ratio.h"
-#include "models/decoder.h"
+#include "models/initialise.h"
 #include "ops/numbers/cast.h"
 #include "ops/transfer.h"
 #include "sparsity/plan/measure_plan.h"

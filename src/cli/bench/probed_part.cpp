@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/bench/probed_part.h"
 
-#include "models/decoder.h"
+#include "models/block_options.h"
 #include "ops/transfer.h"
 
 namespace twill::cli {

@@ -57,9 +57,7 @@ std::vector<std::string> first_run_overrides() {
 
 void show_gain(const std::vector<std::string>& overrides) {
   RunConfig config = measured_config(overrides, /*own_model=*/true);
-  const Corpus corpus =
-      load_corpus(config.data, *open_tokenizer(data_tokenizer(config.data)),
-                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
+  const Corpus corpus = measured_corpus(config);
   const Context context = open_context(config);
   const Plan plan = planned(context, config);
   const PhaseAlone alone = phase_alone(config.recipe, config.length(), 0.0);

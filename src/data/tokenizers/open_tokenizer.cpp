@@ -7,6 +7,7 @@
 
 #include "base/require.h"
 #include "data/byte_tokenizer.h"
+#include "data/token_ids.h"
 #include "data/tokenizers/bpe_files.h"
 #include "data/tokenizers/byte_level_bpe.h"
 #include "data/tokenizers/llama2c_file.h"
@@ -138,6 +139,10 @@ std::unique_ptr<Tokenizer> open_folder(const fs::path& folder) {
 }
 
 }  // namespace
+
+std::unique_ptr<Tokenizer> open_tokenizer_if_any(const std::string& where) {
+  return where == kNoTokenizer ? nullptr : open_tokenizer(where);
+}
 
 std::unique_ptr<Tokenizer> open_tokenizer(const std::string& where) {
   if (where == "byte") return std::make_unique<ByteTokenizer>();

@@ -12,6 +12,10 @@ void validate(const CrossEntropyArgs& args) {
   require(args.logits.cols() > 0, "[cross_entropy] the vocabulary must not be empty");
   require_shape("cross_entropy", {"targets", args.targets}, {args.logits.rows()});
   require_shape("cross_entropy", {"loss", args.loss}, {args.logits.rows()});
+  if (args.count) {
+    require_dtype("cross_entropy", {"count", args.count}, DType::kF64);
+    require_shape("cross_entropy", {"count", args.count}, {1});
+  }
   if (args.best) {
     require_dtype("cross_entropy", {"best", args.best}, DType::kI32);
     require_shape("cross_entropy", {"best", args.best}, {args.logits.rows()});

@@ -2,12 +2,14 @@
 // Softmax cross-entropy, loss and gradient in one pass over the logits:
 //
 //   loss[r]      = log Σ_v exp(logits[r, v]) - logits[r, targets[r]]
-//   dlogits[r,v] = scale (softmax(logits[r])[v] - [v == targets[r]])
+//   dlogits[r,v] = s (softmax(logits[r])[v] - [v == targets[r]]),  s = scale, or scale / count
 //
 //   logits   (rows, V)
 //   targets  (rows) i32, in [0, V) or -1: an ignored row has loss 0 and gradient 0
 //   loss     (rows)
 //   dlogits  (rows, V) optional; may be the same memory as logits
+//   count    (1) f64 optional: how many targets the loss is a mean of (ops/layers/targets.h), read
+//                    when the work runs; where it is 0, s is 0
 //   best     (rows) i32 optional: the id of the largest logit, the lowest of equals; -1 where the
 //                    row is ignored or its loss is NaN
 //
@@ -28,6 +30,7 @@ struct CrossEntropyArgs {
   View dlogits = {};
   View best = {};
   double scale = 1.0;
+  ConstView count = {};
 };
 
 void validate(const CrossEntropyArgs& args);

@@ -81,7 +81,8 @@ std::unique_ptr<Tokenizer> open_model_tokenizer(const AnyModel& model) {
           "{}: no tokenizer lies beside it; put its tokenizer.json there, or import it with "
           "--tokenizer",
           model.source->path());
-  std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(model.tokenizer);
+  std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(model.tokenizer);
+  if (tokenizer == nullptr) return nullptr;
   require_tokenizer_fits(*tokenizer, model.source->config().vocab, model.source->path());
   return tokenizer;
 }

@@ -18,7 +18,8 @@ struct AnyModel {
   // The run's, or the defaults; `config.model` is the source's. Overrides are laid over it, but may
   // not change the model.
   RunConfig config;
-  // What open_tokenizer() takes: "byte" or a path; empty when there is none beside the model.
+  // What open_tokenizer() takes: "byte" or a path; kNoTokenizer for data of ids alone; empty when
+  // there is none beside the model.
   std::string tokenizer;
 };
 
@@ -29,7 +30,7 @@ AnyModel find_model(const std::string& where, const std::string& runs_dir,
 
 AnyModel find_model(const RunFolder& folder, const std::vector<std::string>& overrides = {});
 
-// Throws where there is none, or where it does not fit the model.
+// Throws where it is missing, or does not fit the model; nullptr for kNoTokenizer.
 std::unique_ptr<Tokenizer> open_model_tokenizer(const AnyModel& model);
 
 // A new run that starts from another model: the model keys of `config` become the source's, except

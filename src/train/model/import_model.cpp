@@ -8,7 +8,7 @@
 #include "exchange/source_tokenizer.h"
 #include "io/atomic_file.h"
 #include "io/toml_config.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/model/any_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
@@ -24,7 +24,7 @@ ImportReport import_model(const ImportRequest& request) {
 
   const Context context(cpu_table(), 1);
   Builder builder(context, {.dtype = DType::kF32, .training = false});
-  const Decoder decoder(builder, model);
+  const std::unique_ptr<Model> registered = make_model(builder, model);
   require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
@@ -33,16 +33,18 @@ ImportReport import_model(const ImportRequest& request) {
   config.run = {.name = request.name, .dir = request.runs_dir};
   config.model = model;
   const RunFolder folder = RunFolder::create(config);
-  save_run_tokenizer(folder, *tokenizer);
+  save_run_tokenizer(folder, tokenizer.get());
   config.run.name = folder.name();
-  config.data.tokenizer = tokenizer->files().empty() ? "byte" : folder.tokenizer_dir();
+  config.data.tokenizer = tokenizer == nullptr         ? kNoTokenizer
+                          : tokenizer->files().empty() ? "byte"
+                                                       : folder.tokenizer_dir();
   save_imported(folder.checkpoints(), builder, model, request.source);
   write_file(folder.config_file(), write_toml(config));
   return {.folder = folder.path(),
           .format = std::string(any.source->format()),
           .dtype = any.source->dtype(),
-          .tokenizer = std::string(tokenizer->name()),
-          .tokenizer_vocab = tokenizer->vocab_size(),
+          .tokenizer = tokenizer != nullptr ? std::string(tokenizer->name()) : kNoTokenizer,
+          .tokenizer_vocab = vocab_size_of(tokenizer.get()),
           .model = model};
 }
 

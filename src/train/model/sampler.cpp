@@ -101,10 +101,10 @@ std::vector<std::int32_t> prompt_ids(const Tokenizer& tokenizer, std::string_vie
   return ids.empty() ? tokenizer.encode("\n") : ids;
 }
 
-void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
+void sample(const Context& context, LanguageModel& model, const Tokenizer& tokenizer,
             std::string_view prompt, const SampleOptions& options,
             const std::function<bool(std::string_view)>& emit) {
-  const std::int64_t vocab = std::min(tokenizer.vocab_size(), model.config().vocab);
+  const std::int64_t vocab = std::min(tokenizer.vocab_size(), model.vocab());
   const Ids prompt_tokens = prompt_ids(tokenizer, prompt);
   DecodingState state(context, model);
   StreamDecoder text(tokenizer, prompt_tokens);

@@ -11,7 +11,7 @@
 #include <vector>
 
 #include "data/tokenizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 
 namespace twill {
 
@@ -31,7 +31,7 @@ struct SampleOptions {
 // starts from that alone, else from the end of text (GPT-2: between documents), else from a line
 // end. The model remembers what it read (models/decoding.h says what happens when it is full). Only
 // the tokenizer's own ids are drawn: padding entries of the vocabulary are no text.
-void sample(const Context& context, Decoder& model, const Tokenizer& tokenizer,
+void sample(const Context& context, LanguageModel& model, const Tokenizer& tokenizer,
             std::string_view prompt, const SampleOptions& options,
             const std::function<bool(std::string_view)>& emit);
 

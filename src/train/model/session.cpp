@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <limits>
 
+#include "base/require.h"
 #include "data/corpus.h"
-#include "data/tokenizer.h"
+#include "data/token_ids.h"
 #include "train/model/sampler.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
@@ -13,17 +14,18 @@
 namespace twill {
 namespace {
 
-RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer& tokenizer) {
-  return resolved(read_run_config("", settings), tokenizer.vocab_size());
+RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer* tokenizer) {
+  return resolved(read_run_config("", settings), vocab_size_of(tokenizer));
 }
 
 }  // namespace
 
 struct Session::State {
   explicit State(const std::vector<std::string>& settings)
-      : tokenizer(open_tokenizer(data_tokenizer(read_run_config("", settings).data))),
-        config(config_of(settings, *tokenizer)),
-        corpus(load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
+      : tokenizer(open_tokenizer_if_any(data_tokenizer(read_run_config("", settings).data))),
+        config(config_of(settings, tokenizer.get())),
+        corpus(load_corpus(config.data, {tokenizer.get(), config.model.vocab},
+                           {config.train.micro_batch, config.sequence()},
                            static_cast<int>(config.threads))),
         context(open_context(config)),
         trainer(context, config, corpus) {
@@ -58,8 +60,11 @@ double Session::validation_loss() { return state_->trainer.evaluate(); }
 
 std::string Session::sample(std::string_view prompt, std::int64_t tokens, double temperature,
                             std::uint64_t seed) {
+  require(state_->tokenizer != nullptr,
+          "a sample needs a tokenizer, and data.tokenizer = \"{}\" brings none", kNoTokenizer);
   std::string text(prompt);
-  twill::sample(state_->context, state_->trainer.model(), *state_->tokenizer, prompt,
+  LanguageModel& model = as_language_model(state_->trainer.model(), "a sample");
+  twill::sample(state_->context, model, *state_->tokenizer, prompt,
                 {.tokens = tokens, .temperature = temperature, .seed = seed},
                 [&](std::string_view piece) {
                   text += piece;

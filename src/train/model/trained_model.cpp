@@ -7,6 +7,7 @@
 
 #include "base/require.h"
 #include "data/corpus.h"
+#include "data/window_data.h"
 #include "train/model/evaluation.h"
 #include "train/run/device_choice.h"
 #include "train/run/training_run.h"
@@ -39,12 +40,21 @@ TrainedModel::TrainedModel(AnyModel model, std::int64_t max_batch)
       context_(open_context(config(), Use::kInference)),
       tokenizer_(open_model_tokenizer(any_)),
       builder_(context_, inference(config(), max_batch)),
-      model_(builder_, source().config()) {
+      model_(make_model(builder_, source().config())) {
   require_memory(context_, builder_.memory_table());
   builder_.commit();
   HostMasters masters(builder_);
   source().load(builder_);
   masters.upload();
+}
+
+const Tokenizer& TrainedModel::tokenizer() const {
+  require(
+      tokenizer_ != nullptr,
+      "{}: its data have no tokenizer (data.tokenizer = \"none\"), so it reads and writes token "
+      "ids, not text",
+      checkpoint());
+  return *tokenizer_;
 }
 
 TrainedModel::TrainedModel(const RunFolder& folder, const RunConfig& config, std::int64_t max_batch)
@@ -59,14 +69,16 @@ std::unique_ptr<TrainedModel> open_trained_model(const std::string& where,
 
 Evaluation evaluate(TrainedModel& model, const RunConfig& config) {
   const std::int64_t time = config.sequence(), batch = config.train.micro_batch;
-  const TokenSequence tokens = load_validation(config.data, model.tokenizer(), time);
-  WindowEvaluator evaluator(tokens, time, batch, config.eval.windows);
-  const double loss = evaluator.mean_loss(model.context(), model.model());
-  const auto count = static_cast<double>(evaluator.num_tokens());
-  const auto bytes = static_cast<double>(model.tokenizer().decode(evaluator.targets()).size());
-  return {.loss = loss,
-          .tokens = evaluator.num_tokens(),
-          .bits_per_byte = loss * count / bytes / std::numbers::ln2};
+  const TokenIds ids{model.find_tokenizer(), model.source().config().vocab};
+  const EvaluationWindows windows(load_validation(config.data, ids, time), time,
+                                  config.eval.windows);
+  Evaluation result{.loss = mean_loss(model.context(), model.model(), windows, {batch, time}),
+                    .tokens = windows.num_tokens()};
+  if (ids.tokenizer == nullptr) return result;
+  const auto bytes = static_cast<double>(ids.tokenizer->decode(windows.targets()).size());
+  result.bits_per_byte =
+      result.loss * static_cast<double>(result.tokens) / bytes / std::numbers::ln2;
+  return result;
 }
 
 }  // namespace twill

@@ -3,11 +3,12 @@
 #pragma once
 
 #include <memory>
+#include <optional>
 #include <string>
 #include <vector>
 
 #include "data/tokenizer.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "nn/builder.h"
 #include "train/model/any_model.h"
 #include "train/run/run_config.h"
@@ -29,15 +30,19 @@ class TrainedModel {
   const RunConfig& config() const { return any_.config; }
   const ModelSource& source() const { return *any_.source; }
   const Context& context() const { return context_; }
-  const Tokenizer& tokenizer() const { return *tokenizer_; }
-  Decoder& model() { return model_; }
+  // Throws twill::Error where the run has none (data.tokenizer = "none").
+  const Tokenizer& tokenizer() const;
+  const Tokenizer* find_tokenizer() const { return tokenizer_.get(); }
+  Model& model() { return *model_; }
+  // Throws twill::Error where the model writes no text.
+  LanguageModel& language_model() { return as_language_model(*model_, checkpoint()); }
 
  private:
   AnyModel any_;
   Context context_;
   std::unique_ptr<Tokenizer> tokenizer_;
   Builder builder_;
-  Decoder model_;
+  std::unique_ptr<Model> model_;
 };
 
 // `where`: a run (name, path or checkpoint), a Hugging Face folder, or a model file. Overrides are
@@ -51,7 +56,7 @@ std::unique_ptr<TrainedModel> open_trained_model(const std::string& where,
 struct Evaluation {
   double loss = 0.0;  // mean over tokens, in nats
   std::int64_t tokens = 0;
-  double bits_per_byte = 0.0;
+  std::optional<double> bits_per_byte = {};  // of data that have a tokenizer
 };
 
 // Loss over windows of the validation text, at most `config.eval.windows` of them.

@@ -12,7 +12,7 @@
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/toml_config.h"
-#include "models/decoder.h"
+#include "models/model.h"
 #include "sparsity/engine/engine.h"
 #include "train/run/device_choice.h"
 
@@ -186,7 +186,7 @@ Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking
                             .training = true,
                             .max_batch = config.train.micro_batch,
                             .max_time = config.sequence()});
-  const Decoder model(builder, config.model);
+  const std::unique_ptr<Model> model = making.make_model(builder, config.model);
   return make_plan(context, config, builder.linear_seams(), making);
 }
 

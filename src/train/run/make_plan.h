@@ -7,6 +7,7 @@
 #include <functional>
 #include <string>
 
+#include "models/model.h"
 #include "nn/seam.h"
 #include "ops/context.h"
 #include "sparsity/plan/measure_plan.h"
@@ -15,6 +16,7 @@
 namespace twill {
 
 struct PlanMaking {
+  MakeModel make_model = twill::make_model;
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};  // see PlanRequest
   bool fresh = false;     // measured again, whatever an earlier run has kept
   bool is_alone = false;  // see PlanRequest

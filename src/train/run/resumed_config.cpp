@@ -24,11 +24,12 @@ void require_same_run(RunConfig saved, RunConfig wanted, const std::string& run)
 }
 
 // The saved config names a tokenizer; another name is fine when it means the same one.
-void require_same_tokenizer(const RunConfig& saved, RunConfig& wanted, const Tokenizer& tokenizer,
+void require_same_tokenizer(const RunConfig& saved, RunConfig& wanted, const Tokenizer* tokenizer,
                             const std::string& run) {
   if (wanted.data.tokenizer == "auto") wanted.data.tokenizer = saved.data.tokenizer;
   if (wanted.data.tokenizer == saved.data.tokenizer) return;
-  require(open_tokenizer(wanted.data.tokenizer)->hash() == tokenizer.hash(),
+  const std::unique_ptr<Tokenizer> other = open_tokenizer_if_any(wanted.data.tokenizer);
+  require(other != nullptr && tokenizer != nullptr && other->hash() == tokenizer->hash(),
           "cannot resume {} with data.tokenizer = \"{}\": it was started with another tokenizer; "
           "leave the key out, or start a new run",
           run, wanted.data.tokenizer);
@@ -37,8 +38,8 @@ void require_same_tokenizer(const RunConfig& saved, RunConfig& wanted, const Tok
 }  // namespace
 
 RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
-                         const Tokenizer& tokenizer) {
-  const std::int64_t tokenizer_vocab = tokenizer.vocab_size();
+                         const Tokenizer* tokenizer) {
+  const std::int64_t tokenizer_vocab = vocab_size_of(tokenizer);
   const RunConfig saved = resolved(folder.read_config(), tokenizer_vocab);
   RunConfig wanted = request.config_file.empty()
                          ? folder.read_config(request.overrides)

@@ -11,7 +11,7 @@ namespace twill {
 
 // What the folder has saved with what the request changes. Throws where that decides what is learnt.
 RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
-                         const Tokenizer& tokenizer);
+                         const Tokenizer* tokenizer);
 
 // Throws for an imported model: it has weights only.
 void require_own_state(const RunFolder& folder);

@@ -223,6 +223,11 @@ void require_moments_fit(const RunConfig& config) {
 }  // namespace
 
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab) {
+  require(
+      config.data.tokenizer != kNoTokenizer || config.model.vocab > 0,
+      "data.tokenizer = \"{}\" says nothing of the vocabulary: set model.vocab to one more than "
+      "the largest id of the shards",
+      kNoTokenizer);
   config.model = resolved(config.model, tokenizer_vocab);
   require(config.sequence() <= config.model.context,
           "train.sequence = {} is longer than model.context = {}; lower the one or raise the other",

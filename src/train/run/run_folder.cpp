@@ -128,11 +128,12 @@ RunConfig RunFolder::read_config(const std::vector<std::string>& overrides) cons
 std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config) {
   std::error_code ignored;
   const bool own = fs::is_directory(folder.tokenizer_dir(), ignored);
-  return open_tokenizer(own ? folder.tokenizer_dir() : data_tokenizer(config.data));
+  return open_tokenizer_if_any(own ? folder.tokenizer_dir() : data_tokenizer(config.data));
 }
 
-void save_run_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer) {
-  const std::vector<TokenizerFile> files = tokenizer.files();
+void save_run_tokenizer(const RunFolder& folder, const Tokenizer* tokenizer) {
+  if (tokenizer == nullptr) return;
+  const std::vector<TokenizerFile> files = tokenizer->files();
   if (files.empty()) return;
   const std::string temporary = folder.tokenizer_dir() + ".tmp";
   create_directories(temporary);

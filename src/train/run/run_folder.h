@@ -53,10 +53,11 @@ class RunFolder {
   std::shared_ptr<void> lock_;
 };
 
-// The tokenizer of a run: its own copy where it has one, else what the config says.
+// The tokenizer of a run: its own copy where it has one, else what the config says; nullptr for
+// kNoTokenizer.
 std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config);
 // Makes that copy.
-void save_run_tokenizer(const RunFolder& folder, const Tokenizer& tokenizer);
+void save_run_tokenizer(const RunFolder& folder, const Tokenizer* tokenizer);
 
 // The word as a shell reads it back: quoted where it has to be.
 std::string shell_quoted(const std::string& word);

@@ -51,13 +51,14 @@ class Run {
       config = started_from(*start_, config);
     }
     config.data.tokenizer = data_tokenizer(config.data);
-    tokenizer_ =
-        folder_ ? open_run_tokenizer(*folder_, config) : open_tokenizer(config.data.tokenizer);
-    config = folder_ ? resumed_config(request, *folder_, *tokenizer_)
-                     : resolved(config, tokenizer_->vocab_size());
+    tokenizer_ = folder_ ? open_run_tokenizer(*folder_, config)
+                         : open_tokenizer_if_any(config.data.tokenizer);
+    config = folder_ ? resumed_config(request, *folder_, tokenizer_.get())
+                     : resolved(config, vocab_size_of(tokenizer_.get()));
     context_.emplace(open_context(config));
     keep_choice(config, *context_);
-    corpus_ = load_corpus(config.data, *tokenizer_, {config.train.micro_batch, config.sequence()},
+    corpus_ = load_corpus(config.data, {tokenizer_.get(), config.model.vocab},
+                          {config.train.micro_batch, config.sequence()},
                           static_cast<int>(config.threads));
     config.data.hash = corpus_.hash;
     trainer_.emplace(*context_, config, corpus_, plan_of(config));
@@ -69,7 +70,8 @@ class Run {
       if (!stop_ && seconds_of_restart() > config().run.restart_saves) return restarted();
       if (!one_step()) return interrupted();
     }
-    if (config().log.sample_tokens > 0) show_sample();
+    // Ids without a tokenizer are no text that a person could read.
+    if (config().log.sample_tokens > 0 && tokenizer_ != nullptr) show_sample();
     if (!config().recipe.is_dense()) listener_.on_flops(trainer_->sparsity().flops());
     listener_.on_end(/*interrupted=*/false);
     return Outcome::kDone;
@@ -109,7 +111,7 @@ class Run {
     const std::string checkpoint = is_new ? std::string() : folder_->checkpoint();
     // A new run's config is saved at once, so that one killed before its first checkpoint can be
     // started again; a resumed run's only when its checkpoint has proved good.
-    if (is_new) save_run_tokenizer(*folder_, *tokenizer_);
+    if (is_new) save_run_tokenizer(*folder_, tokenizer_.get());
     const Plan& plan = trainer_->sparsity().plan();
     const bool is_sparse = !config().recipe.is_dense();
     if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
@@ -161,7 +163,8 @@ class Run {
   }
 
   std::vector<SourceFacts> source_facts() const {
-    const MixedWindows& stream = trainer_->stream();
+    const MixedWindows stream(corpus_.sources, config().sequence(),
+                              static_cast<std::uint64_t>(config().train.seed));
     const auto windows = static_cast<double>(config().train.steps * config().accumulation() *
                                              config().train.micro_batch);
     std::vector<SourceFacts> facts;
@@ -331,7 +334,7 @@ class Run {
 
   void show_sample() {
     listener_.on_sample_begin();
-    sample(*context_, trainer_->model(), *tokenizer_, "",
+    sample(*context_, as_language_model(trainer_->model(), "a sample"), *tokenizer_, "",
            {.tokens = config().log.sample_tokens,
             .seed = static_cast<std::uint64_t>(config().train.seed)},
            [this](std::string_view text) {

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/step/memory_table.h"
 
-#include "models/decoder.h"
+#include "models/model.h"
 #include "train/run/device_choice.h"
 #include "train/step/optimizer.h"
 
@@ -13,7 +13,7 @@ std::vector<MemoryLine> dense_memory_table(const Context& context, const RunConf
                             .max_batch = config.train.micro_batch,
                             .max_time = config.sequence(),
                             .recompute = recompute_of(config.train.recompute)});
-  const Decoder model(builder, config.model);
+  const std::unique_ptr<Model> model = make_model(builder, config.model);
   const Optimizer optimizer(builder, config.optimizer);
   return builder.memory_table();
 }

@@ -48,7 +48,7 @@ class Optimizer {
   void set_scalars(const Context& context, double lr, std::int64_t update);
   void norm_on_device(const Context& context);
   void update_on_device(const Context& context);
-  // The loss sum that the update looks at, (1) f64.
+  // The sum of the micro-batches' mean losses that the update looks at, (1) f64.
   View loss_sum() const { return scalars_.slice(kLoss, 1); }
   // The same, and the square of the last norm behind it: (2) f64.
   ConstView loss_and_norm2() const { return scalars_.slice(kLoss, 2); }

@@ -32,22 +32,21 @@ std::vector<std::string_view> Step::names() {
   return names;
 }
 
-Step::Step(const Context& context, const RunConfig& config, Decoder& model, Optimizer& optimizer,
-           SparsityEngine& sparsity, const MixedWindows& stream)
+Step::Step(const Context& context, const RunConfig& config, Model& model, Optimizer& optimizer,
+           SparsityEngine& sparsity, const Data& data)
     : context_(context),
       config_(config),
       model_(model),
       optimizer_(optimizer),
       sparsity_(sparsity),
-      stream_(stream),
+      data_(data),
       recorder_(context),
-      inputs_(static_cast<std::size_t>(config.micro_batch_tokens())),
-      targets_(inputs_.size()) {
+      batch_(data.layout(), config.train.micro_batch) {
   // A recipe that looks at more than losses and norms between the parts of a step is steered from
   // the host, on whatever memory.
   if (!optimizer.is_on_device(context) || !config.recipe.steps_on_device()) return;
   optimizer.prepare(context);
-  device_.emplace(context, model, optimizer, stream, recorder_,
+  device_.emplace(context, model, optimizer, data, recorder_,
                   DeviceStep::Shape{.batch = config.train.micro_batch,
                                     .time = config.sequence(),
                                     .micro_batches = config.accumulation()});
@@ -95,12 +94,11 @@ Pass Step::pass_of(std::int64_t index) const {
 }
 
 double Step::micro_batch(std::int64_t index) {
-  const std::int64_t time = config_.sequence(), batch = config_.train.micro_batch;
-  for (std::int64_t row = 0; row < batch; ++row)
-    stream_.window(place_.windows + index * batch + row, inputs_.data() + row * time,
-                   targets_.data() + row * time);
-  return model_.loss_and_gradient(pass_of(index), inputs_, targets_,
-                                  1.0 / static_cast<double>(config_.accumulation()));
+  const Batch batch = batch_.rows(0, config_.train.micro_batch);
+  data_.fill(place_.windows + index * batch.rows(), batch);
+  return model_
+      .loss_and_gradient(pass_of(index), batch, 1.0 / static_cast<double>(config_.accumulation()))
+      .mean;
 }
 
 bool Step::gradients() {
@@ -176,6 +174,8 @@ bool Step::update() {
   optimizer_.set_scalars(context_, result_.lr, place_.updates + 1);
   const auto work = [this] { optimizer_.update_on_device(context_); };
   moves_ ? work() : recorder_.run("update", work);
+  // Also where the norm is known already: the next step writes what this work still has to read.
+  is_settled_ = false;
   return true;
 }
 

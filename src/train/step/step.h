@@ -23,8 +23,8 @@
 #include <string_view>
 #include <vector>
 
-#include "data/mixed_windows.h"
-#include "models/decoder.h"
+#include "data/data.h"
+#include "models/model.h"
 #include "sparsity/engine/engine.h"
 #include "train/run/run_config.h"
 #include "train/step/device_step.h"
@@ -51,8 +51,8 @@ class Step {
   };
 
   // The parts are borrowed; the builder is committed.
-  Step(const Context& context, const RunConfig& config, Decoder& model, Optimizer& optimizer,
-       SparsityEngine& sparsity, const MixedWindows& stream);
+  Step(const Context& context, const RunConfig& config, Model& model, Optimizer& optimizer,
+       SparsityEngine& sparsity, const Data& data);
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
@@ -85,15 +85,14 @@ class Step {
 
   const Context& context_;
   const RunConfig& config_;
-  Decoder& model_;
+  Model& model_;
   Optimizer& optimizer_;
   SparsityEngine& sparsity_;
-  const MixedWindows& stream_;
+  const Data& data_;
   Recorder recorder_;
   std::optional<DeviceStep> device_;  // absent: a host's step
   std::int64_t arrangement_ = 0;      // of the sparsity, that recordings were made for
-  std::vector<std::int32_t> inputs_;
-  std::vector<std::int32_t> targets_;
+  BatchStorage batch_;                // of a host's step
 
   // Of the step at work.
   Place place_;

@@ -3,7 +3,10 @@
 
 #include <chrono>
 
+#include "data/window_data.h"
+#include "models/initialise.h"
 #include "sparsity/weights/master_weights.h"
+#include "train/model/evaluation.h"
 #include "train/run/device_choice.h"
 #include "train/run/make_plan.h"
 #include "train/step/host_masters.h"
@@ -16,20 +19,25 @@ using Clock = std::chrono::steady_clock;
 
 // What the plan selects decides which buffers the model is built with.
 const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
-                           const RunConfig& config) {
-  if (!plan) plan = make_plan(context, config);
+                           const RunConfig& config, const MakeModel& make) {
+  if (!plan) plan = make_plan(context, config, {.make_model = make});
   return *plan;
 }
 
 }  // namespace
 
-Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
-                 std::optional<Plan> plan)
+TrainingData windows_of(const Corpus& corpus, const RunConfig& config) {
+  return {.train = std::make_shared<TrainingWindows>(corpus.sources, config.sequence(),
+                                                     static_cast<std::uint64_t>(config.train.seed)),
+          .validation = std::make_shared<EvaluationWindows>(corpus.validation, config.sequence(),
+                                                            config.eval.windows)};
+}
+
+Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData data,
+                 std::optional<Plan> plan, const MakeModel& make)
     : context_(context),
       config_(config),
-      stream_(corpus.sources, config.sequence(), static_cast<std::uint64_t>(config.train.seed)),
-      evaluator_(corpus.validation, config.sequence(), config.train.micro_batch,
-                 config.eval.windows),
+      data_(std::move(data)),
       builder_(context,
                SparsityEngine::asked_of(config.recipe,
                                         {.dtype = storage_type(config, context),
@@ -37,8 +45,8 @@ Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& 
                                          .max_batch = config.train.micro_batch,
                                          .max_time = config.sequence(),
                                          .recompute = recompute_of(config.train.recompute)},
-                                        made_if_absent(plan, context, config))),
-      model_(builder_, config.model),
+                                        made_if_absent(plan, context, config, make))),
+      model_(make(builder_, config.model)),
       optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed), *plan) {}
@@ -51,7 +59,7 @@ void Trainer::begin() {
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
     masters.upload();
   }
-  step_.emplace(context_, config_, model_, optimizer_, sparsity_, stream_);
+  step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train);
 }
 
 StepResult Trainer::step() {
@@ -83,13 +91,18 @@ void Trainer::take_back(const Progress& before) {
   sparsity_.account().uncount();
 }
 
-double Trainer::evaluate() { return evaluator_.mean_loss(context_, model_, false); }
+double Trainer::mean_validation_loss(bool as_trained) {
+  return mean_loss(context_, *model_, *data_.validation,
+                   {.batch = config_.train.micro_batch, .time = config_.sequence()}, as_trained);
+}
+
+double Trainer::evaluate() { return mean_validation_loss(/*as_trained=*/false); }
 
 double Trainer::evaluate_master() {
   const MasterWeights plain(sparsity_.layers());
   return evaluate();
 }
 
-double Trainer::evaluate_as_trained() { return evaluator_.mean_loss(context_, model_, true); }
+double Trainer::evaluate_as_trained() { return mean_validation_loss(/*as_trained=*/true); }
 
 }  // namespace twill

@@ -5,15 +5,16 @@
 
 #include <atomic>
 #include <cstdint>
+#include <memory>
 #include <optional>
+#include <utility>
 #include <vector>
 
 #include "data/corpus.h"
-#include "data/mixed_windows.h"
-#include "models/decoder.h"
+#include "data/data.h"
+#include "models/model.h"
 #include "nn/builder.h"
 #include "sparsity/engine/engine.h"
-#include "train/model/evaluation.h"
 #include "train/run/run_config.h"
 #include "train/step/optimizer.h"
 #include "train/step/step.h"
@@ -44,13 +45,24 @@ struct StepResult {
   bool topology_update = false;
 };
 
+// What a trainer reads: examples to learn from, and examples to be judged by.
+struct TrainingData {
+  std::shared_ptr<const Data> train;
+  std::shared_ptr<const Data> validation;
+};
+// Windows of a corpus, as the config cuts them.
+TrainingData windows_of(const Corpus& corpus, const RunConfig& config);
+
 class Trainer {
  public:
-  // `config` is resolved; the corpus is borrowed. Memory is reserved, not taken: memory_table() can
-  // be shown before begin().
+  // `config` is resolved. Memory is reserved, not taken: memory_table() can be shown before begin().
   // `plan` says how the recipe's layers run; without one, execution "auto" is measured here.
+  Trainer(const Context& context, const RunConfig& config, TrainingData data,
+          std::optional<Plan> plan = {}, const MakeModel& make = make_model);
+  // On windows_of() the corpus.
   Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
-          std::optional<Plan> plan = {});
+          std::optional<Plan> plan = {})
+      : Trainer(context, config, windows_of(corpus, config), std::move(plan)) {}
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
@@ -66,7 +78,7 @@ class Trainer {
   // A step whose update was not applied will be done again: `before` is where it began.
   void take_back(const Progress& before);
 
-  // Mean loss over the validation windows, of the model as it would leave the house now: projected
+  // Mean loss over the validation examples, of the model as it would leave the house now: projected
   // weights, but every activation and causal attention.
   double evaluate();
   // The same of the plain master weights, and of the model with everything as in training: what a
@@ -80,20 +92,21 @@ class Trainer {
   const Builder& builder() const { return builder_; }
   Optimizer& optimizer() { return optimizer_; }
   const Optimizer& optimizer() const { return optimizer_; }
-  Decoder& model() { return model_; }
+  Model& model() { return *model_; }
   SparsityEngine& sparsity() { return sparsity_; }
   const SparsityEngine& sparsity() const { return sparsity_; }
-  const MixedWindows& stream() const { return stream_; }
+  const Data& data() const { return *data_.train; }
   Progress& progress() { return progress_; }
   const Progress& progress() const { return progress_; }
 
  private:
+  double mean_validation_loss(bool as_trained);
+
   const Context& context_;
   RunConfig config_;
-  MixedWindows stream_;
-  WindowEvaluator evaluator_;
+  TrainingData data_;
   Builder builder_;
-  Decoder model_;
+  std::unique_ptr<Model> model_;
   Optimizer optimizer_;
   SparsityEngine sparsity_;
   Progress progress_;

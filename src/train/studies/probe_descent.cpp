@@ -133,42 +133,38 @@ class Probe {
     }
   }
 
-  // Calls `micro(pass, inputs, targets)` for every micro-batch of the step; the mean of what it
-  // returns.
-  using Micro = std::function<double(const Pass&, const std::vector<std::int32_t>&,
-                                     const std::vector<std::int32_t>&)>;
+  // Calls `micro(pass, batch)` for every micro-batch of the step; the mean of what it returns.
+  using Micro = std::function<double(const Pass&, const Batch&)>;
   double over_batch(const Micro& micro) {
-    const std::int64_t rows = config().train.micro_batch, time = config().sequence();
-    const std::int64_t count = config().accumulation();
-    std::vector<std::int32_t> inputs(static_cast<std::size_t>(rows * time)), targets(inputs.size());
+    const std::int64_t rows = config().train.micro_batch, count = config().accumulation();
+    BatchStorage storage(trainer_.data().layout(), rows);
     double sum = 0.0;
     for (std::int64_t index = 0; index < count; ++index) {
-      for (std::int64_t row = 0; row < rows; ++row)
-        trainer_.stream().window(trainer_.progress().windows + index * rows + row,
-                                 inputs.data() + row * time, targets.data() + row * time);
+      const Batch batch = storage.rows(0, rows);
+      trainer_.data().fill(trainer_.progress().windows + index * rows, batch);
       const Pass pass{
           .context = context(),
           .batch = rows,
-          .time = time,
+          .time = config().sequence(),
           .training = true,
           .seed = static_cast<std::uint64_t>(config().train.seed),
           .micro_step = static_cast<std::uint32_t>(trainer_.progress().step * count + index),
           .accumulate = index > 0};
-      sum += micro(pass, inputs, targets);
+      sum += micro(pass, batch);
     }
     return sum / static_cast<double>(count);
   }
 
   double loss() {
-    return over_batch([this](const Pass& pass, const auto& inputs, const auto& targets) {
-      return trainer_.model().loss(pass, inputs, targets);
+    return over_batch([this](const Pass& pass, const Batch& batch) {
+      return trainer_.model().loss(pass, batch).mean;
     });
   }
 
   double loss_and_gradient() {
     const double share = 1.0 / static_cast<double>(config().accumulation());
-    return over_batch([this, share](const Pass& pass, const auto& inputs, const auto& targets) {
-      return trainer_.model().loss_and_gradient(pass, inputs, targets, share);
+    return over_batch([this, share](const Pass& pass, const Batch& batch) {
+      return trainer_.model().loss_and_gradient(pass, batch, share).mean;
     });
   }
 
@@ -301,10 +297,10 @@ DescentProbe probe_descent(const DescentRequest& request) {
   config.threads = request.threads;
   config.data.tokenizer = data_tokenizer(config.data);
   const std::unique_ptr<Tokenizer> tokenizer = open_run_tokenizer(folder, config);
-  config = resolved(config, tokenizer->vocab_size());
+  config = resolved(config, vocab_size_of(tokenizer.get()));
   const Corpus corpus =
-      load_corpus(config.data, *tokenizer, {config.train.micro_batch, config.sequence()},
-                  static_cast<int>(config.threads));
+      load_corpus(config.data, {tokenizer.get(), config.model.vocab},
+                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
   // The probe reads and sets weights where they are: on the host, whatever trained them.
   if (config.device != "reference") config.device = "cpu";
   config.train.precision = "auto";

@@ -77,9 +77,10 @@ class Bench {
       config_ = started_from(*start_, config_);
     }
     config_.data.tokenizer = data_tokenizer(config_.data);
-    const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(config_.data.tokenizer);
-    config_ = resolved(config_, tokenizer->vocab_size());
-    corpus_ = load_corpus(config_.data, *tokenizer, {config_.train.micro_batch, config_.sequence()},
+    const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(config_.data.tokenizer);
+    config_ = resolved(config_, vocab_size_of(tokenizer.get()));
+    corpus_ = load_corpus(config_.data, {tokenizer.get(), config_.model.vocab},
+                          {config_.train.micro_batch, config_.sequence()},
                           static_cast<int>(config_.threads));
     config_.data.hash = corpus_.hash;
     context_.emplace(open_context(config_));

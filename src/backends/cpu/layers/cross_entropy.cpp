@@ -19,7 +19,13 @@ namespace {
 constexpr std::int64_t kPiece = 16384;  // some 15 us of work
 constexpr std::int32_t kIgnored = -1;
 
-void run_row(const CrossEntropyArgs& args, std::int64_t row) {
+double scale_of(const CrossEntropyArgs& args) {
+  if (!args.count) return args.scale;
+  const double count = *args.count.as<double>();
+  return count > 0.0 ? args.scale / count : 0.0;
+}
+
+void run_row(const CrossEntropyArgs& args, double scale, std::int64_t row) {
   const std::int64_t V = args.logits.cols();
   const std::int32_t target = args.targets.as<std::int32_t>()[row];
   float* dlogits = args.dlogits ? args.dlogits.as<float>() + row * V : nullptr;
@@ -34,16 +40,17 @@ void run_row(const CrossEntropyArgs& args, std::int64_t row) {
   // Before the gradient: it may be written over the logits.
   const float* logits = args.logits.as<float>() + row * V;
   if (best != nullptr) *best = largest_id(logits, V);
-  *loss = cross_entropy_row(logits, target, V, dlogits, args.scale);
+  *loss = cross_entropy_row(logits, target, V, dlogits, scale);
   if (best != nullptr && std::isnan(*loss)) *best = -1;
 }
 
 }  // namespace
 
 void cross_entropy(const CrossEntropyArgs& args, const Device&, Queue& queue) {
+  const double scale = scale_of(args);
   run_pieces(queue, args.logits.rows(), rows_per_task(kPiece, args.logits.cols()),
              [&](std::int64_t begin, std::int64_t end) {
-               for (std::int64_t row = begin; row < end; ++row) run_row(args, row);
+               for (std::int64_t row = begin; row < end; ++row) run_row(args, scale, row);
              });
 }
 

@@ -43,6 +43,12 @@ struct Problem {
   int vocabulary;
   bool is_kept;  // in shared memory
   double scale;
+  const double* count;  // or nullptr
+
+  __device__ __forceinline__ double gradient_scale() const {
+    if (count == nullptr) return scale;
+    return *count > 0.0 ? scale / *count : 0.0;
+  }
 };
 
 // A row: whole pieces on 16-byte boundaries, and edges before and behind them of less than a piece.
@@ -251,11 +257,12 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void cross_entropy_kerne
   }
 
   if (row.dlogits == nullptr) return;
-  write_gradient<T, kThreads>(row, kept, max, static_cast<float>(p.scale / double{sum}));
+  const double scale = p.gradient_scale();
+  write_gradient<T, kThreads>(row, kept, max, static_cast<float>(scale / double{sum}));
   __syncthreads();  // the target's gradient goes over what its element's thread has written
   if (leads) {
     const double e = exp_of<T>(at_target - max);
-    row.dlogits[target] = from_f32<T>(static_cast<float>(p.scale * (e / double{sum} - 1.0)));
+    row.dlogits[target] = from_f32<T>(static_cast<float>(scale * (e / double{sum} - 1.0)));
   }
 }
 
@@ -301,7 +308,8 @@ void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& qu
                              .best = pointer<std::int32_t>(args.best),
                              .vocabulary = static_cast<int>(V),
                              .is_kept = false,
-                             .scale = args.scale};
+                             .scale = args.scale,
+                             .count = pointer<double>(args.count)};
     if (V >= kLongRow)
       launch<T, kWide>(problem, rows, device, queue);
     else

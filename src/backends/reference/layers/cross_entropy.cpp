@@ -24,10 +24,17 @@ std::int32_t best_of(const T* x, std::int64_t count, T loss) {
   return std::isnan(loss) ? -1 : static_cast<std::int32_t>(std::max_element(x, x + count) - x);
 }
 
+double scale_of(const CrossEntropyArgs& args) {
+  if (!args.count) return args.scale;
+  const double count = *args.count.as<double>();
+  return count > 0.0 ? args.scale / count : 0.0;
+}
+
 template <class T>
 void run(const CrossEntropyArgs& args) {
   const std::int64_t V = args.logits.cols();
   T* dlogits = data_or_null<T>(args.dlogits);
+  const double scale = scale_of(args);
   for (std::int64_t r = 0; r < args.logits.rows(); ++r) {
     const T* logits = args.logits.as<T>() + r * V;
     const std::int64_t target = args.targets.as<std::int32_t>()[r];
@@ -39,7 +46,7 @@ void run(const CrossEntropyArgs& args) {
     if (dlogits == nullptr) continue;
     for (std::int64_t v = 0; v < V; ++v) {  // one by one: dlogits may be the memory of logits
       const double wanted = v == target ? 1.0 : 0.0;
-      const double gradient = args.scale * (std::exp(logits[v] - lse) - wanted);
+      const double gradient = scale * (std::exp(logits[v] - lse) - wanted);
       dlogits[r * V + v] = ignored ? T{0} : static_cast<T>(gradient);
     }
   }
