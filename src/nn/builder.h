@@ -9,6 +9,7 @@
 #include <string_view>
 #include <vector>
 
+#include "nn/parameter_update.h"
 #include "nn/recompute.h"
 #include "nn/seam.h"
 #include "ops/context.h"
@@ -29,6 +30,8 @@ struct Parameter {
   View value;     // the master: what the optimizer moves and checkpoints hold
   View operand;   // what layers read: the value itself, or its copy in the model's narrower type
   View gradient;  // absent in inference
+  Moments moments = {};         // where an optimizer has them
+  ParameterUpdate update = {};  // what the next update does besides
 };
 
 // Copies the master into the operand, where that has a place of its own.

@@ -39,7 +39,7 @@ TEST(Words, LeadBackToTheirValues) {
   expect_round_trip(DropBy::kSensitivity);
   expect_round_trip(GrowBy::kMixed);
   expect_round_trip(DecayOn::kWeights);
-  expect_round_trip(AttentionMask::kFixed);
+  expect_round_trip(AttentionPattern::kFixed);
   expect_round_trip(NumberFormat::kFp8Reference);
   expect_round_trip(OnUpdate::kApply);
   expect_round_trip(Regrown::kKeep);

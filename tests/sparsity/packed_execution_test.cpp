@@ -290,8 +290,8 @@ TEST(Plan, OneLayerOffLeavesTheOtherOn) {
   EXPECT_TRUE(layers[1].seam->packed_dgrad);
   // A sample is drawn only where the gradient's product gains by it.
   EXPECT_EQ(layers[1].seam->wgrad, WgradSample::kDense);
-  EXPECT_FALSE(half.sparsity().is_scaled(*layers[0].seam->weight));
-  EXPECT_TRUE(half.sparsity().is_scaled(*layers[1].seam->weight));
+  EXPECT_EQ(layers[0].seam->weight->update.pull, Pull::kNone);
+  EXPECT_EQ(layers[1].seam->weight->update.pull, Pull::kOnGradient);
 }
 
 }  // namespace

@@ -30,7 +30,11 @@
 #include "ops/numbers/sum.h"
 #include "ops/numbers/sum_squares.h"
 #include "ops/packing/pack24.h"
+#include "ops/packing/packed_matrix.h"
 #include "ops/products/gemm.h"
+#include "ops/products/packed_times.h"
+#include "ops/products/times_packed.h"
+#include "ops/selection/kept.h"
 #include "ops/selection/mask.h"
 #include "ops/selection/mvue24.h"
 #include "ops/selection/route_tokens.h"
@@ -274,6 +278,14 @@ KernelTable fake_device_table() {
            &K::pack24, &K::regrow_moments, &K::route_tokens, &K::select24, &K::soft_threshold24,
            &K::soft_threshold24_sums, &K::topology_update, &K::transposable24, &K::unpack24,
            &K::venom_select>(table);
+  give_all<&K::pack_matrix, &K::unpack_matrix, &K::times_packed, &K::packed_times, &K::find_kept,
+           &K::gather_kept, &K::scatter_kept, &K::kept_gradient>(table);
+  return table;
+}
+
+KernelTable packing_fake_device_table() {
+  KernelTable table = fake_device_table();
+  table.packed_bytes = reference_table().packed_bytes;
   return table;
 }
 

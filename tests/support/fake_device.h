@@ -24,6 +24,8 @@ namespace twill {
 // the contexts opened on it. stores_bf16 is false: of the reference kernels only cast and the
 // updates know bf16. A test of these alone may set it.
 KernelTable fake_device_table();
+// The same with products that leave zeros out, of every mask: more than a GPU has.
+KernelTable packing_fake_device_table();
 
 // What a context on such a table has been asked for so far.
 struct FakeDeviceCounts {

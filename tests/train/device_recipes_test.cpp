@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every recipe on a device whose memory the host does not see, in masked form: the same bits as on
-// the host, and checkpoints that go on with them.
+// Every recipe on a device whose memory the host does not see: the same bits as on the host, and
+// checkpoints that go on with them.
 #include <cctype>
 
 #include <gtest/gtest.h>
@@ -32,16 +32,16 @@ SparsityState state_of(const FakeRun& run) {
 }
 
 void expect_equal(const FakeRun& got, const FakeRun& want) {
+  for (const FakeRun* run : {&got, &want}) run->trainer.sparsity().write_moments(run->context);
   EXPECT_EQ(got.weights(), want.weights());
   EXPECT_EQ(got.moments(), want.moments());
   EXPECT_TRUE(state_of(got) == state_of(want));
 }
 
-class RecipeOnADevice : public testing::TestWithParam<std::string> {};
-
-TEST_P(RecipeOnADevice, HasTheBitsOfTheHost) {
-  const Settings settings = busy(GetParam());
-  FakeRun host(settings, reference_table()), device(settings);
+// 24 steps on the device and on the host.
+void expect_the_bits_of_the_host(const Settings& settings,
+                                 const KernelTable& table = fake_device_table()) {
+  FakeRun host(settings, reference_table()), device(settings, table);
   for (int step = 0; step < 24; ++step) {
     const StepResult want = host.trainer.step(), got = device.trainer.step();
     ASSERT_EQ(got.loss, want.loss) << "step " << step;
@@ -62,6 +62,24 @@ TEST_P(RecipeOnADevice, HasTheBitsOfTheHost) {
   EXPECT_EQ(device.trainer.evaluate(), host.trainer.evaluate());
   EXPECT_EQ(device.trainer.evaluate_master(), host.trainer.evaluate_master());
   EXPECT_EQ(device.trainer.sparsity().flops().spent, host.trainer.sparsity().flops().spent);
+  // Whatever steps on the device is recorded.
+  EXPECT_EQ(device.counts().replays > 0, device.config.recipe.steps_on_device());
+}
+
+class RecipeOnADevice : public testing::TestWithParam<std::string> {};
+
+TEST_P(RecipeOnADevice, HasTheBitsOfTheHost) {
+  const Settings settings = busy(GetParam());
+  expect_the_bits_of_the_host(settings);
+}
+
+// Kept topologies that move, in arrays of their entries.
+class PackedTopology : public testing::TestWithParam<const char*> {};
+INSTANTIATE_TEST_SUITE_P(Recipes, PackedTopology, testing::Values("static", "set", "rigl", "mst"));
+
+TEST_P(PackedTopology, HasTheBitsOfTheHost) {
+  expect_the_bits_of_the_host(busy(GetParam()) + Settings{"recipe.execution=packed"},
+                              packing_fake_device_table());
 }
 
 TEST_P(RecipeOnADevice, ResumesToTheBit) {

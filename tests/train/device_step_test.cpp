@@ -98,11 +98,11 @@ TEST(DeviceStep, RecordsTheSecondRunAndReplaysTheRest) {
   FakeRun run;
   run.losses(1);
   EXPECT_EQ(run.counts().recordings, 0);
-  // Micro-batch and update.
+  // Micro-batch, norm and update.
   for (int step = 2; step <= 5; ++step) {
     run.losses(1);
-    EXPECT_EQ(run.counts().recordings, 2) << "step " << step;
-    EXPECT_EQ(run.counts().replays, 2 * (step - 1)) << "step " << step;
+    EXPECT_EQ(run.counts().recordings, 3) << "step " << step;
+    EXPECT_EQ(run.counts().replays, 3 * (step - 1)) << "step " << step;
   }
 }
 
@@ -113,8 +113,8 @@ TEST(DeviceStep, RecordsFirstAndLaterMicroBatchesApart) {
   EXPECT_EQ(run.counts().replays, 1);
   for (int step = 2; step <= 4; ++step) {
     run.losses(1);
-    EXPECT_EQ(run.counts().recordings, 3) << "step " << step;
-    EXPECT_EQ(run.counts().replays, 1 + 4 * (step - 1)) << "step " << step;
+    EXPECT_EQ(run.counts().recordings, 4) << "step " << step;
+    EXPECT_EQ(run.counts().replays, 1 + 5 * (step - 1)) << "step " << step;
   }
 }
 
@@ -174,7 +174,7 @@ TEST(DeviceStep, IsWatchedForAWhile) {
   }
   EXPECT_EQ(losses, other.losses(6));
   EXPECT_EQ(run.weights(), other.weights());
-  EXPECT_EQ(run.counts().replays, other.counts().replays - 4);
+  EXPECT_EQ(run.counts().replays, other.counts().replays - 6);
 }
 
 }  // namespace

@@ -112,6 +112,7 @@ TEST(OptimizerOnDevice, SetsMastersAndOperands) {
   for (const Parameter& parameter : bench.builder.parameters())
     fill(bench.context, {.x = parameter.gradient, .value = 0.25});
   bench.optimizer->set_scalars(bench.context, 0.5, 1);
+  bench.optimizer->norm_on_device(bench.context);
   bench.optimizer->update_on_device(bench.context);
   double done[2];
   copy_out(bench.context, done, bench.optimizer->loss_and_norm2());
@@ -126,6 +127,7 @@ TEST(OptimizerOnDevice, SetsMastersAndOperands) {
   const Floats before = bench.masters(0);
   const double nan = std::nan("");
   copy_in(bench.context, bench.optimizer->loss_sum(), &nan);
+  bench.optimizer->norm_on_device(bench.context);
   bench.optimizer->update_on_device(bench.context);
   EXPECT_EQ(bench.masters(0), before);
 }

@@ -159,10 +159,6 @@ PartProbe::PartProbe(Context& context, const RunConfig& config, PartKind part,
               static_cast<std::uint64_t>(config.train.seed), plan_) {
   if (execution != PartExecution::kDense && !config.recipe.phase.empty())
     rare_ = rare_work(config.recipe.phase.front(), config.train.steps);
-  engine_.set_moments([this](const Parameter& parameter) {
-    const Optimizer::Slot& slot = optimizer_.slot_of(parameter);
-    return Moments{slot.m, slot.v};
-  });
   builder_.commit();
   {
     HostMasters masters(builder_);
@@ -183,11 +179,13 @@ void PartProbe::step() {
   engine_.before_step(context_, step_);
   part_->forward(pass);
   part_->backward(pass);
-  engine_.after_backward(context_, step_);
+  engine_.end_passes();
   if (engine_.updates_topology(step_)) {
     engine_.update_topology(context_, step_);
-  } else if (decays_apart()) {
-    engine_.before_update(context_, 1.0, [](const Parameter&) { return 1e-6; });
+    if (!engine_.skips_optimizer()) engine_.hide_gradients(context_);
+  } else {
+    engine_.hide_gradients(context_);
+    if (decays_apart()) optimizer_.pull(context_, {.lr = 1e-6});
   }
   engine_.after_update(context_, step_);
   ++step_;
@@ -198,21 +196,27 @@ bool PartProbe::decays_apart() const {
 }
 
 double PartProbe::decay_inside_update() {
-  const auto decays = [this](const Optimizer::Slot& slot) {
-    return engine_.decay_of(*slot.parameter).has_value();
+  const auto decays = [](const Optimizer::Slot& slot) {
+    return slot.parameter->update.pull != Pull::kNone;
   };
   if (decays_apart() || std::ranges::none_of(optimizer_.slots(), decays)) return 0.0;
-  const auto seconds_with = [&](const Optimizer::DecayOf& decay_of) {
-    optimizer_.prepare(context_, decay_of);
+  const auto update = [&] {
+    optimizer_.norm_on_device(context_);
+    optimizer_.update_on_device(context_);
+  };
+  const auto seconds = [&] {
+    optimizer_.prepare(context_);
     optimizer_.set_scalars(context_, /*lr=*/0.0, /*update=*/1);
-    return median_of(
-        time_in_turns(context_, {[&] { optimizer_.update_on_device(context_); }}, kUpdates)[0]);
+    return median_of(time_in_turns(context_, {update}, kUpdates)[0]);
   };
   std::vector<double> longer;
   for (int i = 0; i < kProfiledSteps; ++i) {
-    const double with =
-        seconds_with([this](const Parameter& parameter) { return engine_.decay_of(parameter); });
-    longer.push_back(with - seconds_with({}));
+    const double with = seconds();
+    std::vector<ParameterUpdate> saved;
+    for (Parameter& parameter : builder_.parameters())
+      saved.push_back(std::exchange(parameter.update, {}));
+    longer.push_back(with - seconds());
+    for (std::size_t j = 0; j < saved.size(); ++j) builder_.parameters()[j].update = saved[j];
   }
   return std::max(0.0, median_of(longer));
 }

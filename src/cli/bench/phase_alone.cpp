@@ -4,7 +4,7 @@
 #include <algorithm>
 
 #include "sparsity/recipe/phase_clock.h"
-#include "sparsity/topology/topology_steering.h"
+#include "sparsity/topology/topology_schedule.h"
 
 namespace twill::cli {
 
@@ -17,7 +17,7 @@ PhaseAlone phase_alone(const RecipeConfig& recipe, const RunLength& length, doub
   const std::int64_t index = clock.phase_at(step);
   PhaseConfig phase = recipe.phase[static_cast<std::size_t>(index)];
   if (phase.weights.is_topology()) {
-    phase.topology.density = TopologySteering(recipe, clock, length.steps, 0).density_at(step);
+    phase.topology.density = TopologySchedule(recipe, clock, length.steps).density_at(step);
     phase.topology.density_end = -1.0;
   }
   phase.until = "1.0";

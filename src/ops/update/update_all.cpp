@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/update/update_all.h"
 
+#include <algorithm>
 #include <cmath>
 
 #include "ops/update/adamw.h"
@@ -8,6 +9,11 @@
 
 namespace twill {
 namespace {
+
+bool pulls_weights(std::span<const UpdateTensor> tensors) {
+  return std::ranges::any_of(tensors,
+                             [](const UpdateTensor& one) { return one.mask && one.pulls_weight; });
+}
 
 void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
   const std::int64_t needed = update_table_bytes(static_cast<std::int64_t>(tensors.size()));
@@ -21,6 +27,8 @@ void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
     require_dtype("update_all", {"m", tensor.m}, tensors.front().m.dtype());
     require_bytes("update_all", {"mask", tensor.mask, true}, tensor.weight.shape());
     require(std::isfinite(tensor.decay), "[update_all] decay must be finite, got {}", tensor.decay);
+    require(!tensor.mask || tensor.pulls_weight == pulls_weights(tensors),
+            "[update_all] pulls_weight must be the same in all tensors that have a mask");
   }
 }
 

@@ -19,7 +19,11 @@
 //
 // instead, of the weight before this update: the bits of masked_decay (ops/update/masked_decay.h) with
 // scale = grad_scale and rate = decay on a copy of the gradient, then adamw with grad_scale 1. The
-// gradient does not change, and the norm is that of the gradients alone.
+// gradient does not change, and the norm is that of the gradients alone. Where
+// the tensor pulls_weight it is the weight that masked_decay changes, with scale = 1 and
+// rate = -lr · lr_scale · decay, and then adamw as everywhere.
+// A tensor may be the kept entries of a parameter: any equal shapes. With freeze_v it is adamw with
+// freeze_v.
 // Where loss or norm2 is not finite nothing changes.
 //
 // Error: norm2 at most n 2^-53 norm2 over the n elements of all tensors, then per tensor that of
@@ -43,6 +47,8 @@ struct UpdateTensor {
   double weight_decay = 0.0;
   ConstView mask = {};  // u8, like weight, optional; 1 kept
   double decay = 0.0;   // of the entries that the mask prunes
+  // The decay is on the weight, not on the gradient: in all tensors that have a mask, or in none.
+  bool pulls_weight = false;
 };
 
 // kNorm2 has a place among them so that loss and norm can be read together.
@@ -69,6 +75,7 @@ struct AdamwAllArgs {
   double beta2 = 0.95;
   double eps = 1e-8;
   double clip = 0.0;
+  bool freeze_v = false;
   std::uint64_t seed = 0;
 };
 

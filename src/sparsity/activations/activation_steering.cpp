@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <cmath>
 #include <span>
+#include <utility>
 
 #include "base/require.h"
 #include "ops/numbers/cast.h"
@@ -98,16 +99,16 @@ double most_selected(const ActivationsPart& part) {
   return std::min(1.0, dense + 2.0 / static_cast<double>(part.window()));
 }
 
-ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& recipe,
-                                       std::uint64_t seed)
-    : seed_(seed) {
+ActivationSteering::ActivationSteering(Builder& builder, const RunPosition& at, std::uint64_t seed)
+    : at_(at), seams_(&builder.ffn_seams()), seed_(seed) {
+  const RecipeConfig& recipe = at.recipe();
   const auto selects = [](const PhaseConfig& phase) { return !phase.activations.is_dense(); };
   const auto first = std::ranges::find_if(recipe.phase, selects);
   if (first == recipe.phase.end()) return;
   std::vector<std::string> words;
   for (const PhaseConfig& phase : recipe.phase)
     if (selects(phase)) {
-      const auto& of_phase = phase.layers.empty() ? recipe.layers : phase.layers;
+      const auto& of_phase = at.words_of(phase);
       words.insert(words.end(), of_phase.begin(), of_phase.end());
     }
   const std::vector<LinearSeam*> layers = layers_in_scope(builder, words);
@@ -136,26 +137,62 @@ ActivationSteering::ActivationSteering(Builder& builder, const RecipeConfig& rec
           word_of(first->activations.pattern));
 }
 
-void ActivationSteering::enter(const Context& context, const ActivationsPart& part,
-                               const InScope& in_scope) {
+void ActivationSteering::enter_phase(const Context& context) {
   for (SteeredFfn& ffn : ffns_) {
     ffn.num_clusters = 0;
     ffn.has_dense = false;
-    if (part.order == BlockOrder::kFixed)
+    if (at_.phase().activations.order == BlockOrder::kFixed)
       copy_to(context, ffn.fixed_order,
               random_token_order(ffn.fixed_order.num_elements(), seed_, ffn.stream));
   }
-  apply(context, part, in_scope);
+  apply(context);
 }
 
-void ActivationSteering::refresh(const Context& context, const ActivationsPart& part,
-                                 const InScope& in_scope) {
+// The dense share needs a measurement, which a phase at the start of a run has only behind its first
+// step.
+bool ActivationSteering::is_due(std::int64_t age) const {
+  const ActivationsPart& part = at_.phase().activations;
+  return age % part.refresh == 0 || (age == 1 && part.dense_share > 0 && !ffns_.front().has_dense);
+}
+
+bool ActivationSteering::prepare(const Context& context, std::int64_t age, bool entered) {
+  const bool refreshes =
+      exists() && !at_.phase().activations.is_dense() && (entered || is_due(age));
+  if (refreshes) refresh(context);
+  return refreshes;
+}
+
+void ActivationSteering::refresh(const Context& context) {
+  const ActivationsPart& part = at_.phase().activations;
   for (SteeredFfn& ffn : ffns_) {
     if (part.clusters) cluster(context, ffn, part);
     if (part.dense_share > 0.0 && ffn.seam->measured_tokens > 0) choose_dense(context, ffn, part);
     order_neurons(context, ffn, part);
   }
-  apply(context, part, in_scope);
+  apply(context);
+}
+
+bool ActivationSteering::is_measured_for(std::int64_t step) const {
+  if (!exists() || at_.forced_dense()) return false;
+  const std::int64_t index = at_.clock().phase_at(step);
+  const ActivationsPart& part = at_.recipe().phase[static_cast<std::size_t>(index)].activations;
+  const std::int64_t age = step - at_.clock().begin_of(index);
+  return part.dense_share > 0.0 && (age % part.refresh == 0 || age == 1);
+}
+
+bool ActivationSteering::begin_measuring(std::int64_t step, bool samples) {
+  const bool before = std::exchange(measures_, samples || is_measured_for(step + 1));
+  bool any = false;
+  for (FfnSeam& seam : *seams_) {
+    seam.measures = seam.nonzero && measures_;
+    any |= static_cast<bool>(seam.nonzero);
+  }
+  return any && before != measures_;
+}
+
+// The passes of an evaluation that follows are none of the training's.
+void ActivationSteering::end_measuring() {
+  for (FfnSeam& seam : *seams_) seam.measures = false;
 }
 
 void ActivationSteering::cluster(const Context& context, SteeredFfn& ffn,
@@ -209,11 +246,11 @@ void ActivationSteering::order_neurons(const Context& context, SteeredFfn& ffn,
   copy_to(context, ffn.neuron_order, order);
 }
 
-void ActivationSteering::apply(const Context& context, const ActivationsPart& part,
-                               const InScope& in_scope) {
+void ActivationSteering::apply(const Context& context) {
+  const ActivationsPart& part = at_.phase().activations;
   for (SteeredFfn& ffn : ffns_) {
     FfnSeam& seam = *ffn.seam;
-    seam.selects = !part.is_dense() && in_scope(*ffn.input) && in_scope(*ffn.output);
+    seam.selects = !part.is_dense() && at_.in_scope(*ffn.input) && at_.in_scope(*ffn.output);
     set_selection(seam, part);
     seam.fixed_order = part.order == BlockOrder::kFixed ? ffn.fixed_order : ConstView();
     const bool ordered = ffn.num_clusters > 0 || (ffn.has_dense && part.dense_in == DenseIn::kAll);
@@ -225,6 +262,59 @@ void ActivationSteering::apply(const Context& context, const ActivationsPart& pa
     // Without clusters there is nothing to sort by yet.
     if (ffn.num_clusters == 0 && seam.order != TokenOrder::kFixed) seam.order = TokenOrder::kAsIs;
   }
+  point_packed();
+}
+
+void ActivationSteering::point_packed() const {
+  const Plan& plan = at_.plan();
+  for (const SteeredFfn& ffn : ffns_) {
+    const FfnSeam& seam = *ffn.seam;
+    const Shape &in = ffn.input->weight->shape, &out = ffn.output->weight->shape;
+    const PlanEntry* input = plan.find(at_.clock().index(), in[0], in[1]);
+    const PlanEntry* output = plan.find(at_.clock().index(), out[0], out[1]);
+    ffn.input->packed_activations = ffn.output->packed_activations = {};
+    if (!seam.selects || input == nullptr || output == nullptr) continue;
+    const double kept = selected_share(seam.m, seam.dense_forward ? ffn.dense_share : 0.0);
+    const double in_wgrad = seam.transposed_m > 0
+                                ? std::min(kept, selected_share(seam.transposed_m, ffn.dense_share))
+                                : kept;
+    ffn.output->packed_activations = {.forward = output->forward_selected ? kept : 0.0,
+                                      .wgrad = output->wgrad_selected ? in_wgrad : 0.0};
+    ffn.input->packed_activations = {.dgrad = input->dgrad_selected ? kept : 0.0,
+                                     .wgrad = input->wgrad_selected ? in_wgrad : 0.0};
+  }
+}
+
+void ActivationSteering::save(std::vector<StateTensor>& tensors) const {
+  for (const SteeredFfn& ffn : ffns_) {
+    const std::string& name = ffn.seam->name;
+    for (const StateTensor& one : {StateTensor{name + ".neuron_order", ffn.neuron_order},
+                                   StateTensor{name + ".clusters", ffn.clusters},
+                                   StateTensor{name + ".centroids", ffn.centroids},
+                                   StateTensor{name + ".dense_neurons", ffn.dense_neurons},
+                                   StateTensor{name + ".fixed_order", ffn.fixed_order},
+                                   StateTensor{name + ".nonzero", ffn.seam->nonzero}})
+      if (one.view) tensors.push_back(one);
+  }
+}
+
+void ActivationSteering::save(StateTexts& texts) const {
+  std::vector<double> numbers;
+  for (const SteeredFfn& ffn : ffns_)
+    for (const std::int64_t value :
+         {ffn.num_clusters, std::int64_t{ffn.has_dense}, ffn.seam->measured_tokens})
+      numbers.push_back(static_cast<double>(value));
+  texts["ffns"] = text_of(numbers);
+}
+
+void ActivationSteering::restore(const Context& context, const StateTexts& texts) {
+  const std::vector<double> numbers = numbers_at(texts, "ffns", 3 * ffns_.size());
+  for (std::size_t i = 0; i < ffns_.size(); ++i) {
+    ffns_[i].num_clusters = static_cast<std::int64_t>(numbers[3 * i]);
+    ffns_[i].has_dense = numbers[3 * i + 1] != 0.0;
+    ffns_[i].seam->measured_tokens = static_cast<std::int64_t>(numbers[3 * i + 2]);
+  }
+  apply(context);
 }
 
 }  // namespace twill

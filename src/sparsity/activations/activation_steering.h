@@ -5,12 +5,11 @@
 
 #include <cstdint>
 #include <deque>
-#include <functional>
 #include <string>
 #include <vector>
 
 #include "nn/builder.h"
-#include "sparsity/recipe/recipe.h"
+#include "sparsity/engine/run_position.h"
 
 namespace twill {
 
@@ -42,31 +41,46 @@ struct SteeredFfn {
 
 class ActivationSteering {
  public:
-  // Whether a layer is in scope of the phase, and on.
-  using InScope = std::function<bool(const LinearSeam&)>;
-
   // Reserves memory where a phase of the recipe selects activations.
-  ActivationSteering(Builder& builder, const RecipeConfig& recipe, std::uint64_t seed);
+  ActivationSteering(Builder& builder, const RunPosition& at, std::uint64_t seed);
+  ActivationSteering(const ActivationSteering&) = delete;
+  ActivationSteering& operator=(const ActivationSteering&) = delete;
 
   bool exists() const { return !ffns_.empty(); }
-  bool has_dense() const { return exists() && ffns_.front().has_dense; }
-  // A phase begins: FFNs whose two matrices are in scope follow `part`, the others are dense.
-  void enter(const Context& context, const ActivationsPart& part, const InScope& in_scope);
-  // New clusters and a new dense share, from the weights and the last measurement.
-  void refresh(const Context& context, const ActivationsPart& part, const InScope& in_scope);
-  // Points the seams at what is held: after enter(), refresh() or a restored checkpoint.
-  void apply(const Context& context, const ActivationsPart& part, const InScope& in_scope);
+  // A phase begins: FFNs whose two matrices are in scope follow its part, the others are dense.
+  void enter_phase(const Context& context);
+  // New clusters and a new dense share, from the weights and the last measurement, where they are
+  // due: when a phase was `entered`, and every so often in it. True where seams have changed.
+  bool prepare(const Context& context, std::int64_t age, bool entered);
+  // Points the seams at what is held.
+  void apply(const Context& context);
 
-  std::deque<SteeredFfn>& ffns() { return ffns_; }
+  // Counts what fires in the passes to come, where `samples` or the next step needs it. True where
+  // that is another answer than before.
+  bool begin_measuring(std::int64_t step, bool samples);
+  void end_measuring();
+
   const std::deque<SteeredFfn>& ffns() const { return ffns_; }
+  const std::deque<FfnSeam>& seams() const { return *seams_; }
+
+  void save(std::vector<StateTensor>& tensors) const;
+  void save(StateTexts& texts) const;
+  void restore(const Context& context, const StateTexts& texts);
 
  private:
+  bool is_due(std::int64_t age) const;
+  bool is_measured_for(std::int64_t step) const;
+  void refresh(const Context& context);
+  void point_packed() const;
   void cluster(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
   void choose_dense(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
   void order_neurons(const Context& context, SteeredFfn& ffn, const ActivationsPart& part) const;
 
+  const RunPosition& at_;
+  std::deque<FfnSeam>* seams_;  // all of the model
   std::deque<SteeredFfn> ffns_;
   std::uint64_t seed_;
+  bool measures_ = false;
 };
 
 }  // namespace twill

@@ -188,13 +188,8 @@ bool RecipeConfig::leaves_steps_alone() const {
 
 bool RecipeConfig::steps_on_device() const {
   if (leaves_steps_alone()) return true;
-  const auto is_steady = [](const PhaseConfig& one) {
-    return !one.weights.is_topology() && one.activations.is_dense() &&
-           one.decay.on != DecayOn::kWeights &&
-           one.optimizer.second_moment == SecondMoment::kAdaptive &&
-           one.early_end.when == EarlyEnd::kNever;
-  };
-  return !health.activations && std::ranges::all_of(phase, is_steady);
+  return std::ranges::all_of(phase,
+                             [](const PhaseConfig& one) { return one.activations.is_dense(); });
 }
 
 }  // namespace twill

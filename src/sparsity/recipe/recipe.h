@@ -162,8 +162,8 @@ struct RecipeConfig {
   bool is_dense() const;
   // Neither the recipe nor its watching touches a training step.
   bool leaves_steps_alone() const;
-  // Nothing looks at losses, norms or gradients between the parts of a step: a device can be given the
-  // whole of it.
+  // A device can be given the whole of a step. Where activations are selected the host keeps counts
+  // of its own beside the passes, and groups neurons by weights that it reads.
   bool steps_on_device() const;
 };
 

@@ -24,54 +24,24 @@ double grow_ratio(const TopologyPart& part) {
 }
 
 // A weight that leaves the topology leaves its moments behind, so that only kept entries have any.
-void hide_moments(const Context& context, const SparseLayer& layer, const Moments& moments) {
+void hide_moments(const Context& context, const SparseLayer& layer) {
+  const Moments& moments = layer.seam->weight->moments;
   for (const View& moment : {moments.m, moments.v})
     apply_mask(context, {.x = moment, .mask = layer.mask, .y = moment});
 }
 
+// Kept weights of a layer, for counts that decide.
+std::int64_t num_active(const Context& context, const SparseLayer& layer) {
+  const HostCopy mask(context, layer.mask);
+  const std::uint8_t* bits = mask.view().as<std::uint8_t>();
+  return std::count(bits, bits + layer.num_weights(), std::uint8_t{1});
+}
+
 }  // namespace
 
-TopologySteering::TopologySteering(const RecipeConfig& recipe, const PhaseClock& clock,
-                                   std::int64_t num_steps, std::uint64_t seed)
-    : recipe_(recipe), clock_(clock), num_steps_(num_steps), seed_(seed) {}
-
-const PhaseConfig& TopologySteering::phase_at(std::int64_t step) const {
-  return recipe_.phase[static_cast<std::size_t>(clock_.phase_at(step))];
-}
-
-double TopologySteering::density_at(std::int64_t step) const {
-  const PhaseConfig& phase = phase_at(step);
-  if (!phase.weights.is_topology()) return 1.0;
-  const TopologyPart& part = phase.topology;
-  const std::int64_t index = clock_.phase_at(step);
-  const std::int64_t begin = clock_.begin_of(index), length = clock_.end_of(index) - begin;
-  const std::int64_t wanted =
-      part.stairs > 0 ? part.stairs
-                      : std::max<std::int64_t>(1, length / part.interval_in(num_steps_));
-  const std::int64_t stairs = std::min(wanted, length);  // at most one per step
-  std::int64_t stair = (step - begin) * stairs / length;
-  if (part.first_stair == FirstStair::kAtStart) ++stair;
-  stair = std::min(stair, stairs);
-  if (stair == stairs) return part.end();
-  return part.density +
-         (part.end() - part.density) * static_cast<double>(stair) / static_cast<double>(stairs);
-}
-
-double TopologySteering::density_of_update(std::int64_t step) const {
-  const std::int64_t last = clock_.end_of(clock_.phase_at(step)) - 1;
-  const std::int64_t next = step + phase_at(step).topology.interval_in(num_steps_);
-  return density_at(std::min(next - 1, std::max(step, last)));
-}
-
-double TopologySteering::churn_at(std::int64_t step) const {
-  const TopologyPart& part = phase_at(step).topology;
-  const std::int64_t index = clock_.phase_at(step);
-  const bool by_phase = part.anneal == Anneal::kPhase;
-  return twill::churn_at({.restarts = {{by_phase ? clock_.begin_of(index) : 0, part.churn}},
-                          .end = by_phase ? clock_.end_of(index) : num_steps_,
-                          .c = part.anneal_turn},
-                         step);
-}
+TopologySteering::TopologySteering(const RunPosition& at, WeightSteering& weights,
+                                   std::uint64_t seed)
+    : weights_(weights), schedule_(at.recipe(), at.clock(), at.num_steps()), seed_(seed) {}
 
 std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLayer*>& layers,
                                                     double density,
@@ -85,16 +55,11 @@ std::vector<std::int64_t> TopologySteering::targets(const std::vector<SparseLaye
                        shapes, density);
 }
 
-std::int64_t TopologySteering::num_active(const Context& context, const SparseLayer& layer) {
-  const HostCopy mask(context, layer.mask);
-  const std::uint8_t* bits = mask.view().as<std::uint8_t>();
-  return std::count(bits, bits + layer.num_weights(), std::uint8_t{1});
-}
-
-void TopologySteering::start(const Context& context, const std::vector<SparseLayer*>& layers,
-                             std::int64_t step, const MomentsOf& moments) {
-  const TopologyPart& part = phase_at(step).topology;
-  const double density = density_at(step);
+void TopologySteering::start(const Context& context, std::int64_t step) {
+  weights_.note_new_masks();
+  const std::vector<SparseLayer*> layers = weights_.scoped();
+  const TopologyPart& part = schedule_.phase_at(step).topology;
+  const double density = schedule_.density_at(step);
   const std::vector<std::int64_t> wanted = targets(layers, density, part);
   density_ = density;
   for (std::size_t i = 0; i < layers.size(); ++i) {
@@ -116,56 +81,69 @@ void TopologySteering::start(const Context& context, const std::vector<SparseLay
                               .update = 0,
                               .stream = layer.seam->stream});
     hide_weights(context, layer);
-    if (moments && phase_at(step).optimizer.regrown != Regrown::kKeep)
-      hide_moments(context, layer, moments(*layer.seam->weight));
+    if (layer.seam->weight->moments.m &&
+        schedule_.phase_at(step).optimizer.regrown != Regrown::kKeep)
+      hide_moments(context, layer);
   }
 }
 
-bool TopologySteering::updates_after(std::int64_t step) const {
+void TopologySteering::update(const Context& context, std::int64_t step) {
   const std::int64_t next = step + 1;
-  if (next >= num_steps_ || !phase_at(step).weights.is_topology()) return false;
-  const PhaseConfig& phase = phase_at(next);
-  if (!phase.weights.is_topology() || next % phase.topology.interval_in(num_steps_) != 0)
-    return false;
-  // Of a whole matrix nothing is left to exchange: once dense again, training is plain.
-  return density_of_update(next) != density_ || (density_ < 1.0 && phase.topology.churn > 0.0);
+  const bool compares = weights_.compares_masks();
+  for (SparseLayer& layer : weights_.layers())
+    if (compares) copy(context, layer.before, layer.mask);
+  density_ = schedule_.density_of_update(next);
+  const std::vector<SparseLayer*> layers = weights_.scoped();
+  const std::vector<std::int64_t> wanted =
+      targets(layers, density_, schedule_.phase_at(next).topology);
+  for (std::size_t i = 0; i < layers.size(); ++i) move(context, *layers[i], next, wanted[i]);
+  weights_.note_new_masks();
+  for (SparseLayer& layer : weights_.layers())
+    if (compares) layer.interval_flips = weights_.difference(context, layer.before, layer.mask);
 }
 
-void TopologySteering::update(const Context& context, const std::vector<SparseLayer*>& layers,
-                              std::int64_t step, const MomentsOf& moments) {
-  const std::int64_t next = step + 1;
-  const PhaseConfig& phase = phase_at(next);
+void TopologySteering::move(const Context& context, SparseLayer& layer, std::int64_t next,
+                            std::int64_t wanted) const {
+  const PhaseConfig& phase = schedule_.phase_at(next);
   const TopologyPart& part = phase.topology;
-  density_ = density_of_update(next);
-  const std::vector<std::int64_t> wanted = targets(layers, density_, part);
-  for (std::size_t i = 0; i < layers.size(); ++i) {
-    SparseLayer& layer = *layers[i];
-    const UpdateCounts counts =
-        update_counts(num_active(context, layer), wanted[i], churn_at(next), grow_ratio(part));
-    topology_update(context, {.weight = layer.seam->weight->value,
-                              .grad = layer.seam->weight->gradient,
-                              .mask = layer.mask,
-                              .grown = layer.grown,
-                              .score = drop_score(part),
-                              .mest_lambda = part.mest_lambda,
-                              .num_prune = counts.num_prune,
-                              .num_grad = counts.num_grad,
-                              .num_random = counts.num_random,
-                              .seed = seed_,
-                              .update = static_cast<std::uint32_t>(next),
-                              .stream = layer.seam->stream});
-    layer.density = static_cast<double>(wanted[i]) / static_cast<double>(layer.num_weights());
-    if (phase.optimizer.regrown == Regrown::kKeep) continue;
-    const Moments state = moments(*layer.seam->weight);
-    regrow_moments(context, {.m = state.m,
-                             .v = state.v,
-                             .mask = layer.mask,
-                             .grown = layer.grown,
-                             .policy = phase.optimizer.regrown == Regrown::kZero
-                                           ? RegrownMoments::kZero
-                                           : RegrownMoments::kLayerMean});
-    hide_moments(context, layer, state);
-  }
+  const Parameter& weight = *layer.seam->weight;
+  const UpdateCounts counts =
+      update_counts(num_active(context, layer), wanted, schedule_.churn_at(next), grow_ratio(part));
+  topology_update(context, {.weight = weight.value,
+                            .grad = weight.gradient,
+                            .mask = layer.mask,
+                            .grown = layer.grown,
+                            .score = drop_score(part),
+                            .mest_lambda = part.mest_lambda,
+                            .num_prune = counts.num_prune,
+                            .num_grad = counts.num_grad,
+                            .num_random = counts.num_random,
+                            .seed = seed_,
+                            .update = static_cast<std::uint32_t>(next),
+                            .stream = layer.seam->stream});
+  layer.density = static_cast<double>(wanted) / static_cast<double>(layer.num_weights());
+  if (phase.optimizer.regrown == Regrown::kKeep) return;
+  regrow_moments(
+      context, {.m = weight.moments.m,
+                .v = weight.moments.v,
+                .mask = layer.mask,
+                .grown = layer.grown,
+                .policy = phase.optimizer.regrown == Regrown::kZero ? RegrownMoments::kZero
+                                                                    : RegrownMoments::kLayerMean});
+  hide_moments(context, layer);
+}
+
+void TopologySteering::save(StateTexts& texts) const {
+  std::vector<double> densities;
+  for (const SparseLayer& layer : weights_.layers()) densities.push_back(layer.density);
+  texts["topology"] = text_of({density_});
+  texts["densities"] = text_of(densities);
+}
+
+void TopologySteering::restore(const StateTexts& texts) {
+  density_ = numbers_at(texts, "topology", 1)[0];
+  const std::vector<double> densities = numbers_at(texts, "densities", weights_.layers().size());
+  for (std::size_t i = 0; i < densities.size(); ++i) weights_.layers()[i].density = densities[i];
 }
 
 }  // namespace twill

@@ -4,59 +4,42 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <vector>
 
-#include "sparsity/recipe/phase_clock.h"
-#include "sparsity/weights/weight_projection.h"
+#include "sparsity/topology/topology_schedule.h"
+#include "sparsity/weights/weight_steering.h"
 
 namespace twill {
 
-struct Moments {
-  View m;
-  View v;
-};
-// The optimizer state of a parameter.
-using MomentsOf = std::function<Moments(const Parameter&)>;
-
 class TopologySteering {
  public:
-  TopologySteering(const RecipeConfig& recipe, const PhaseClock& clock, std::int64_t num_steps,
-                   std::uint64_t seed);
+  TopologySteering(const RunPosition& at, WeightSteering& weights, std::uint64_t seed);
+  TopologySteering(const TopologySteering&) = delete;
+  TopologySteering& operator=(const TopologySteering&) = delete;
 
-  // The density that the schedule asks for at `step`; 1 where its phase keeps no topology.
-  double density_at(std::int64_t step) const;
-  // The density that an update in front of `step` aims at: a stair before the next update is taken
-  // by this one, so that the last one is never missed.
-  double density_of_update(std::int64_t step) const;
   // What the last update (or the start) has left.
   double density() const { return density_; }
-  void restore(double density) { density_ = density; }
-  // Share of the kept weights that an update at `step` replaces.
-  double churn_at(std::int64_t step) const;
 
-  // Draws the first topology of `layers` for the phase that begins at `step`, and zeroes the rest:
-  // weights, and moments where `moments` knows them.
-  void start(const Context& context, const std::vector<SparseLayer*>& layers, std::int64_t step,
-             const MomentsOf& moments);
+  // Draws the first topology for the phase that begins at `step`, and zeroes the rest: weights, and
+  // moments where there are any.
+  void start(const Context& context, std::int64_t step);
 
   // Whether step `step` (counted from 0) ends in an update instead of an ordinary change.
-  bool updates_after(std::int64_t step) const;
-  // One update with the dense gradients of this step.
-  void update(const Context& context, const std::vector<SparseLayer*>& layers, std::int64_t step,
-              const MomentsOf& moments);
+  bool updates_after(std::int64_t step) const { return schedule_.updates_after(step, density_); }
+  // One update with the dense gradients of this step. The host looks at masks in between.
+  void update(const Context& context, std::int64_t step);
 
-  // Kept weights of a layer, for counts that decide; in the order of `layers`.
-  static std::int64_t num_active(const Context& context, const SparseLayer& layer);
+  void save(StateTexts& texts) const;
+  void restore(const StateTexts& texts);
 
  private:
-  const PhaseConfig& phase_at(std::int64_t step) const;
+  void move(const Context& context, SparseLayer& layer, std::int64_t next,
+            std::int64_t wanted) const;
   std::vector<std::int64_t> targets(const std::vector<SparseLayer*>& layers, double density,
                                     const TopologyPart& part) const;
 
-  const RecipeConfig& recipe_;
-  const PhaseClock& clock_;
-  std::int64_t num_steps_;
+  WeightSteering& weights_;
+  TopologySchedule schedule_;
   std::uint64_t seed_;
   double density_ = 1.0;
 };

@@ -8,7 +8,6 @@
 #include "ops/packing/soft_pack24.h"
 #include "ops/transfer.h"
 #include "sparsity/recipe/scope.h"
-#include "sparsity/topology/topology_steering.h"
 #include "sparsity/weights/weight_projection.h"
 
 namespace twill {

@@ -14,15 +14,6 @@
 namespace twill {
 
 struct SparseLayer;
-struct Moments;
-
-// What the optimizer works on in place of a whole parameter.
-struct KeptEntries {
-  View value;
-  View gradient;
-  View m;
-  View v;
-};
 
 class PackedLayer {
  public:

@@ -13,13 +13,14 @@ namespace twill {
 // A layer in scope and what is kept for it. Views are absent where no phase needs them.
 struct SparseLayer {
   LinearSeam* seam = nullptr;
-  View mask = {};            // u8: the mask in force
-  View projected = {};       // what forward and dgrad take
-  bool is_unpacked = false;  // `projected` is shared scratch: see LinearSeam::unpacked
-  View before = {};          // u8: the mask before a sampled step
-  View grown = {};           // u8: what an update of the topology has added
-  double beta = 1.0;         // scale of a soft projection
-  double density = 1.0;      // of a kept topology
+  View mask = {};               // u8: the mask in force
+  View projected = {};          // what forward and dgrad take
+  bool is_unpacked = false;     // `projected` is shared scratch: see LinearSeam::unpacked
+  View before = {};             // u8: the mask before a sampled step
+  View grown = {};              // u8: what an update of the topology has added
+  double beta = 1.0;            // scale of a soft projection
+  double density = 1.0;         // of a kept topology
+  double interval_flips = 0.0;  // share of the mask that its last refresh or update has changed
   PackedLayer packed = {};
 
   ConstView weight() const { return seam->weight->value; }

@@ -309,7 +309,7 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   if (is_sparse(model)) {
     read_sparsity(checkpoint, trainer);
   } else {
-    trainer.sparsity().restore_dense(trainer.progress().tokens);
+    trainer.sparsity().account().restore_dense(trainer.progress().tokens);
   }
 }
 

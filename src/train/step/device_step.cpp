@@ -2,26 +2,18 @@
 #include "train/step/device_step.h"
 
 #include <cmath>
-#include <exception>
 
 #include "ops/transfer.h"
 
 namespace twill {
-namespace {
-
-void abandon_recording(const KernelTable& kernels, Queue& queue) {
-  try {
-    static_cast<void>(kernels.end_recording(queue));
-  } catch (const std::exception&) {
-    // The first error is the one to report.
-  }
-}
-
-}  // namespace
-
 DeviceStep::DeviceStep(const Context& context, Model& model, Optimizer& optimizer, const Data& data,
-                       Shape shape)
-    : context_(context), model_(model), optimizer_(optimizer), data_(data), shape_(shape) {
+                       Recorder& recorder, Shape shape)
+    : context_(context),
+      model_(model),
+      optimizer_(optimizer),
+      data_(data),
+      recorder_(recorder),
+      shape_(shape) {
   const Memory& staging = staging_memory(context);
   for (Batches& batches : batches_) {
     batches.examples = BatchStorage(data.layout(), shape.micro_batches * shape.batch, staging);
@@ -42,33 +34,6 @@ void DeviceStep::prefetch(std::int64_t first) {
   batches.first = first;
 }
 
-void DeviceStep::forget_recordings() {
-  for (Piece* piece : {&first_, &later_, &update_}) *piece = {};
-}
-
-template <class Work>
-void DeviceStep::run(Piece& piece, const Work& work) {
-  const KernelTable& kernels = context_.kernels();
-  const bool may_record = kernels.begin_recording != nullptr && context_.observer == nullptr;
-  if (!may_record || !piece.has_run) {
-    work();
-    piece.has_run = true;
-    return;
-  }
-  if (!piece.recording) {
-    kernels.begin_recording(context_.queue());
-    try {
-      work();
-    } catch (...) {
-      // What follows must find a queue that runs again; the half recording is of no use.
-      abandon_recording(kernels, context_.queue());
-      throw;
-    }
-    piece.recording = kernels.end_recording(context_.queue());
-  }
-  kernels.replay(*piece.recording, context_.queue());
-}
-
 void DeviceStep::micro_batch(std::int64_t first, Pass pass, std::int64_t index) {
   const ProfilerRange range(context_.kernels(), "micro_batch");
   prefetch(first);
@@ -79,16 +44,10 @@ void DeviceStep::micro_batch(std::int64_t first, Pass pass, std::int64_t index) 
   pass.micro_step_at = model_.micro_step_place();
   copy_in(context_, model_.micro_step_place(), micro_step);
   const double share = 1.0 / static_cast<double>(shape_.micro_batches);
-  run(index == 0 ? first_ : later_, [&] {
+  recorder_.run(index == 0 ? "first micro-batch" : "later micro-batch", [&] {
     model_.compute(pass, share);
     model_.add_mean_loss(pass, optimizer_.loss_sum(), pass.accumulate);
   });
-}
-
-void DeviceStep::update(double lr, std::int64_t update_count) {
-  const ProfilerRange range(context_.kernels(), "update");
-  optimizer_.set_scalars(context_, lr, update_count);
-  run(update_, [&] { optimizer_.update_on_device(context_); });
 }
 
 DeviceStep::Result DeviceStep::wait_for() {

@@ -11,6 +11,7 @@
 #include "ops/numbers/sum_squares.h"
 #include "ops/transfer.h"
 #include "ops/update/adamw.h"
+#include "ops/update/masked_decay.h"
 #include "ops/update/moment_change.h"
 
 namespace twill {
@@ -20,13 +21,13 @@ bool matches(const std::string& glob, const std::string& name) {
   return ::fnmatch(glob.c_str(), name.c_str(), 0) == 0;
 }
 
-KeptEntries entries_of(const Optimizer::Slot& slot, const Optimizer::KeptOf& kept_of) {
-  const auto kept = kept_of ? kept_of(*slot.parameter) : std::nullopt;
-  if (kept) return *kept;
-  return {.value = slot.parameter->value,
-          .gradient = slot.parameter->gradient,
-          .m = slot.m,
-          .v = slot.v};
+// What norm and update take: the kept entries, or all of the parameter.
+KeptEntries entries_of(const Parameter& parameter) {
+  if (parameter.update.kept) return parameter.update.kept;
+  return {.value = parameter.value,
+          .gradient = parameter.gradient,
+          .m = parameter.moments.m,
+          .v = parameter.moments.v};
 }
 
 }  // namespace
@@ -37,10 +38,10 @@ Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config, std::uint6
       config.moments == "bf16" ? DType::kBf16 : wide_type(builder.options().dtype);
   for (Parameter& parameter : builder.parameters()) {
     const bool is_matrix = parameter.shape.rank() >= 2;
-    Slot& slot = slots_.emplace_back(
-        Slot{&parameter, 1.0, is_matrix ? config.weight_decay : 0.0, View(), View()});
-    builder.optimizer_state(slot.m, parameter.shape, moments);
-    builder.optimizer_state(slot.v, parameter.shape, moments);
+    slots_.emplace_back(Slot{&parameter, 1.0, is_matrix ? config.weight_decay : 0.0,
+                             parameter.moments.m, parameter.moments.v});
+    builder.optimizer_state(parameter.moments.m, parameter.shape, moments);
+    builder.optimizer_state(parameter.moments.v, parameter.shape, moments);
   }
   for (const OptimizerGroup& group : config.group) apply_rule(group);
   builder.state(sum_, DType::kF64, {1});
@@ -54,23 +55,28 @@ bool Optimizer::is_on_device(const Context& context) const {
   return !shares_memory(context) && context.kernels().adamw_all != nullptr;
 }
 
-void Optimizer::prepare(const Context& context, const DecayOf& decay_of) {
+void Optimizer::prepare(const Context& context) {
   if (!is_on_device(context)) return;
   tensors_.clear();
   for (const Slot& slot : slots_) {
-    const auto decay = decay_of ? decay_of(*slot.parameter) : std::nullopt;
-    const bool has_operand = slot.parameter->operand.bytes() != slot.parameter->value.bytes();
-    tensors_.push_back({.weight = slot.parameter->value,
-                        .grad = slot.parameter->gradient,
-                        .m = slot.m,
-                        .v = slot.v,
-                        .operand = has_operand ? slot.parameter->operand : View(),
+    const Parameter& parameter = *slot.parameter;
+    const ParameterUpdate& update = parameter.update;
+    const KeptEntries entries = entries_of(parameter);
+    // The operand of kept entries is written where they are put back into the weight.
+    const bool has_operand = !update.kept && parameter.operand.bytes() != parameter.value.bytes();
+    tensors_.push_back({.weight = entries.value,
+                        .grad = entries.gradient,
+                        .m = entries.m,
+                        .v = entries.v,
+                        .operand = has_operand ? parameter.operand : View(),
                         .lr_scale = slot.lr_scale,
                         .weight_decay = slot.weight_decay,
-                        .mask = decay ? decay->mask : ConstView(),
-                        .decay = decay ? decay->lambda : 0.0});
+                        .mask = update.pull == Pull::kNone ? ConstView() : update.mask,
+                        .decay = update.strength,
+                        .pulls_weight = update.pull == Pull::kOnWeight});
   }
-  staged_scalars_ = Tensor(DType::kF64, {kUpdateScalars}, staging_memory(context));
+  if (!staged_scalars_.view())
+    staged_scalars_ = Tensor(DType::kF64, {kUpdateScalars}, staging_memory(context));
   prepare_update(context, {.tensors = tensors_, .table = table_});
 }
 
@@ -84,19 +90,33 @@ void Optimizer::set_scalars(const Context& context, double lr, std::int64_t upda
   copy_in(context, scalars_.slice(0, kLoss), staged);
 }
 
+void Optimizer::norm_on_device(const Context& context) {
+  norm_all(context, {.tensors = tensors_,
+                     .table = table_,
+                     .norm2 = scalars_.slice(kNorm2, 1),
+                     .partials = partials_});
+}
+
 void Optimizer::update_on_device(const Context& context) {
-  const View norm2 = scalars_.slice(kNorm2, 1);
-  norm_all(context, {.tensors = tensors_, .table = table_, .norm2 = norm2, .partials = partials_});
   adamw_all(context, {.tensors = tensors_,
                       .table = table_,
-                      .norm2 = norm2,
+                      .norm2 = scalars_.slice(kNorm2, 1),
                       .scalars = scalars_,
                       .beta1 = config_.beta1,
                       .beta2 = config_.beta2,
-                      .eps = config_.eps,
+                      .eps = eps(),
                       .clip = config_.clip,
+                      .freeze_v = freezes(),
                       .seed = seed_});
 }
+
+// A phase freezes all second moments, or none.
+bool Optimizer::freezes() const {
+  return !slots_.empty() && slots_.front().parameter->update.freezes_second_moment;
+}
+
+// STEP's denominator with frozen moments: eps to the power 3/4.
+double Optimizer::eps() const { return freezes() ? std::pow(config_.eps, 0.75) : config_.eps; }
 
 void Optimizer::apply_rule(const OptimizerGroup& group) {
   bool used = false;
@@ -110,10 +130,10 @@ void Optimizer::apply_rule(const OptimizerGroup& group) {
           slots_.empty() ? "none" : slots_.back().parameter->name);
 }
 
-double Optimizer::gradient_norm(const Context& context, const KeptOf& kept_of) const {
+double Optimizer::gradient_norm(const Context& context) const {
   double total = 0.0;
   for (const Slot& slot : slots_) {
-    sum_squares(context, {.x = entries_of(slot, kept_of).gradient, .sum = sum_});
+    sum_squares(context, {.x = entries_of(*slot.parameter).gradient, .sum = sum_});
     total += host_values<double>(context, sum_)[0];
   }
   return std::sqrt(total);
@@ -124,12 +144,11 @@ double Optimizer::clip_scale(double norm) const {
 }
 
 void Optimizer::apply(const Context& context, const Step& step) {
-  // STEP's denominator with frozen moments: eps to the power 3/4.
-  const double eps = step.freeze_second_moments ? std::pow(config_.eps, 0.75) : config_.eps;
+  pull(context, step);
   std::uint64_t stream = 0;  // the slot's place, as on a device
   for (const Slot& slot : slots_) {
-    const bool is_scaled = step.is_scaled && step.is_scaled(*slot.parameter);
-    const KeptEntries entries = entries_of(slot, step.kept_of);
+    const ParameterUpdate& update = slot.parameter->update;
+    const KeptEntries entries = entries_of(*slot.parameter);
     adamw(context, {.weight = entries.value,
                     .grad = entries.gradient,
                     .m = entries.m,
@@ -137,22 +156,36 @@ void Optimizer::apply(const Context& context, const Step& step) {
                     .lr = step.lr * slot.lr_scale,
                     .beta1 = config_.beta1,
                     .beta2 = config_.beta2,
-                    .eps = eps,
+                    .eps = eps(),
                     .weight_decay = slot.weight_decay,
-                    .grad_scale = is_scaled ? 1.0 : step.scale,
+                    .grad_scale = update.pull == Pull::kOnGradient ? 1.0 : step.scale,
                     .step = step.update,
-                    .freeze_v = step.freeze_second_moments,
+                    .freeze_v = update.freezes_second_moment,
                     .seed = seed_,
                     .stream = stream++});
     refresh_operand(context, *slot.parameter);
   }
 }
 
-double Optimizer::mean_moment_change(const Context& context, double scale,
-                                     const KeptOf& kept_of) const {
+void Optimizer::pull(const Context& context, const Step& step) const {
+  for (const Slot& slot : slots_) {
+    const Parameter& parameter = *slot.parameter;
+    const ParameterUpdate& update = parameter.update;
+    if (update.pull == Pull::kNone) continue;
+    const bool on_gradient = update.pull == Pull::kOnGradient;
+    const double lr = step.lr * slot.lr_scale;
+    masked_decay(context, {.target = on_gradient ? parameter.gradient : parameter.value,
+                           .weight = parameter.value,
+                           .mask = update.mask,
+                           .scale = on_gradient ? step.scale : 1.0,
+                           .rate = on_gradient ? update.strength : -lr * update.strength});
+  }
+}
+
+double Optimizer::mean_moment_change(const Context& context, double scale) const {
   double total = 0.0, count = 0.0;
   for (const Slot& slot : slots_) {
-    const KeptEntries entries = entries_of(slot, kept_of);
+    const KeptEntries entries = entries_of(*slot.parameter);
     moment_change(context, {.grad = entries.gradient,
                             .v = entries.v,
                             .sum = sum_,

@@ -1,17 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// AdamW over all parameters of a model, with the per-group rules of the config.
+// AdamW over all parameters of a model, with the per-group rules of the config. What else an update
+// does to a parameter stands in Parameter::update.
 #pragma once
 
 #include <cstdint>
 #include <deque>
-#include <functional>
-#include <optional>
 #include <string>
 #include <vector>
 
 #include "nn/builder.h"
 #include "ops/update/update_all.h"
-#include "sparsity/engine/engine.h"
 #include "tensor/tensor.h"
 #include "train/run/run_config.h"
 
@@ -25,36 +23,30 @@ class Optimizer {
   Optimizer(const Optimizer&) = delete;
   Optimizer& operator=(const Optimizer&) = delete;
 
-  // What stands for a parameter, its gradient and its moments while only some of its entries are
-  // trained; absent: all of it.
-  using KeptOf = std::function<std::optional<KeptEntries>(const Parameter&)>;
-
   // Global norm of all gradients. Not finite when any gradient is not.
-  double gradient_norm(const Context& context, const KeptOf& kept_of = {}) const;
+  double gradient_norm(const Context& context) const;
 
   // The factor that clipping puts on gradients of this norm.
   double clip_scale(double norm) const;
 
-  // One update. `update` counts from 1; gradients are multiplied by `scale`, except those of which
-  // is_scaled() says that they carry it already.
+  // One update. `update` counts from 1; gradients are multiplied by `scale`.
   struct Step {
     double lr = 0.0;
     double scale = 1.0;
     std::int64_t update = 1;
-    bool freeze_second_moments = false;
-    std::function<bool(const Parameter&)> is_scaled = {};
-    KeptOf kept_of = {};
   };
   void apply(const Context& context, const Step& step);
+  // The part of it that pulls on pruned entries. Gradients that it changes carry the scale.
+  void pull(const Context& context, const Step& step) const;
 
-  // Whether updates are applied without asking the host: norm, clipping and AdamW in one recordable
-  // piece of work that reads `scalars` (ops/update/update_all.h) when it runs.
+  // Whether norm, clipping and AdamW run without asking the host, as recordable work that reads
+  // `scalars` (ops/update/update_all.h) when it runs.
   bool is_on_device(const Context& context) const;
-  // Behind the builder's commit(), and again when masks begin or cease to pull on weights.
-  using DecayOf = std::function<std::optional<SparsityEngine::Decay>(const Parameter&)>;
-  void prepare(const Context& context, const DecayOf& decay_of = {});
+  // Behind the builder's commit(), and again when a parameter's update becomes another.
+  void prepare(const Context& context);
   // What the next update shall use; returns at once.
   void set_scalars(const Context& context, double lr, std::int64_t update);
+  void norm_on_device(const Context& context);
   void update_on_device(const Context& context);
   // The sum of the micro-batches' mean losses that the update looks at, (1) f64.
   View loss_sum() const { return scalars_.slice(kLoss, 1); }
@@ -62,14 +54,14 @@ class Optimizer {
   ConstView loss_and_norm2() const { return scalars_.slice(kLoss, 2); }
 
   // Mean over all elements of how much this step's gradients would move the second moments.
-  double mean_moment_change(const Context& context, double scale, const KeptOf& kept_of = {}) const;
+  double mean_moment_change(const Context& context, double scale) const;
 
   struct Slot {
     Parameter* parameter;
     double lr_scale;
     double weight_decay;
-    View m;
-    View v;
+    View& m;  // the parameter's moments
+    View& v;
   };
   const std::deque<Slot>& slots() const { return slots_; }
   std::deque<Slot>& slots() { return slots_; }
@@ -77,6 +69,8 @@ class Optimizer {
 
  private:
   void apply_rule(const OptimizerGroup& group);
+  bool freezes() const;
+  double eps() const;
 
   OptimizerConfig config_;
   std::uint64_t seed_;

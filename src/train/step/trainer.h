@@ -16,8 +16,8 @@
 #include "nn/builder.h"
 #include "sparsity/engine/engine.h"
 #include "train/run/run_config.h"
-#include "train/step/device_step.h"
 #include "train/step/optimizer.h"
+#include "train/step/step.h"
 
 namespace twill {
 
@@ -100,19 +100,7 @@ class Trainer {
   const Progress& progress() const { return progress_; }
 
  private:
-  Pass pass_of(std::int64_t index, std::int64_t count) const;
-  double micro_batch(std::int64_t index, std::int64_t count);
-  // Everything in front of the update. False when `stop` was set.
-  bool step_on_host(StepResult& result, const std::atomic<bool>& stop);
-  // The whole step, where the host sees neither gradients nor losses. False when `stop` was set.
-  bool step_on_device(StepResult& result, const std::atomic<bool>& stop);
-  // Recorded work and the table of the update follow the sparsity's arrangement.
-  void arrange_device();
   double mean_validation_loss(bool as_trained);
-  double gradient_norm() const;
-  Optimizer::KeptOf kept_of() const;
-  // Clipping, decay, AdamW or an update of the topology.
-  void change_weights(StepResult& result, std::int64_t step);
 
   const Context& context_;
   RunConfig config_;
@@ -122,9 +110,7 @@ class Trainer {
   Optimizer optimizer_;
   SparsityEngine sparsity_;
   Progress progress_;
-  std::optional<DeviceStep> device_step_;
-  std::int64_t arrangement_ = 0;  // of the sparsity, that the device's step was made for
-  BatchStorage batch_;
+  std::optional<Step> step_;  // behind begin()
 };
 
 }  // namespace twill

@@ -188,12 +188,12 @@ class Probe {
   void update() {
     Optimizer& optimizer = trainer_.optimizer();
     Progress& progress = trainer_.progress();
-    optimizer.apply(
-        context(), {.lr = learning_rate(config().schedule, config().optimizer.lr, progress.step + 1,
-                                        config().train.steps),
-                    .scale = optimizer.clip_scale(optimizer.gradient_norm(context())),
-                    .update = ++progress.updates,
-                    .freeze_second_moments = trainer_.sparsity().freezes_second_moments()});
+    for (Parameter& parameter : trainer_.builder().parameters())
+      parameter.update = {.freezes_second_moment = trainer_.sparsity().freezes_second_moments()};
+    optimizer.apply(context(), {.lr = learning_rate(config().schedule, config().optimizer.lr,
+                                                    progress.step + 1, config().train.steps),
+                                .scale = optimizer.clip_scale(optimizer.gradient_norm(context())),
+                                .update = ++progress.updates});
   }
 
   // Σ gradient (fresh - old).

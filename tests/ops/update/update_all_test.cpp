@@ -70,12 +70,18 @@ double decay_of(std::size_t i) { return 0.3 + 0.1 * static_cast<double>(i); }
 // Behind a multiple of four for every other tensor, also where the tensor itself is aligned.
 int mask_offset_of(std::size_t i) { return i % 2 == 0 ? 1 : 0; }
 
+struct Kind {
+  bool bf16_moments = false;
+  bool freeze_v = false;
+  bool pulls_weight = false;
+};
+
 Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, double loss,
-            bool bf16_moments = false) {
+            Kind kind = {}) {
   const auto opened = setup.context();
   std::deque<Buffer> buffers, masks;
   std::vector<UpdateTensor> tensors;
-  const DType wide = wide_type(setup.dtype), moments = bf16_moments ? DType::kBf16 : wide;
+  const DType wide = wide_type(setup.dtype), moments = kind.bf16_moments ? DType::kBf16 : wide;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const Shape shape{kSizes[i]};
     const auto put = [&](const Values& values, DType type) -> View {
@@ -94,7 +100,8 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
                        .lr_scale = lr_scale_of(i),
                        .weight_decay = weight_decay_of(i),
                        .mask = put_mask(data[i].mask),
-                       .decay = decay_of(i)});
+                       .decay = decay_of(i),
+                       .pulls_weight = kind.pulls_weight});
   }
   const auto count = static_cast<std::int64_t>(tensors.size());
   const Buffer table(Values(static_cast<std::size_t>(update_table_bytes(count))), DType::kU8, 0,
@@ -119,6 +126,7 @@ Updated run(const Setup& setup, const std::vector<Tensors>& data, double clip, d
                       .norm2 = norm2.view({1}),
                       .scalars = scalars.view({kUpdateScalars}),
                       .clip = clip,
+                      .freeze_v = kind.freeze_v,
                       .seed = kSeed});
   Updated updated;
   updated.norm2 = norm2.values()[0];
@@ -139,29 +147,31 @@ double grad_scale_of(double norm2, double clip) {
 
 // The same with masked_decay, where there is a mask, and adamw, tensor by tensor.
 Updated run_apart(const Setup& setup, const std::vector<Tensors>& data, double grad_scale,
-                  bool bf16_moments) {
-  const DType moments = bf16_moments ? DType::kBf16 : wide_type(setup.dtype);
+                  Kind kind) {
+  const DType moments = kind.bf16_moments ? DType::kBf16 : wide_type(setup.dtype);
   Updated updated;
   for (std::size_t i = 0; i < data.size(); ++i) {
     const Shape shape{kSizes[i]};
     const Buffer weight = setup.wide(data[i].weight), grad = setup.wide(data[i].grad);
     const Buffer m = setup.buffer(data[i].m, moments), v = setup.buffer(data[i].v, moments);
     const Buffer mask = setup.buffer(data[i].mask, DType::kU8);
-    const bool masked = !data[i].mask.empty();
+    const bool masked = !data[i].mask.empty(), pulls = kind.pulls_weight;
+    const double lr = kLearningRate * lr_scale_of(i);
     if (masked)
-      masked_decay(*setup.context(), {.target = grad.view(shape),
+      masked_decay(*setup.context(), {.target = (pulls ? weight : grad).view(shape),
                                       .weight = weight.view(shape),
                                       .mask = mask.view(shape),
-                                      .scale = grad_scale,
-                                      .rate = decay_of(i)});
+                                      .scale = pulls ? 1.0 : grad_scale,
+                                      .rate = pulls ? -lr * decay_of(i) : decay_of(i)});
     adamw(*setup.context(), {.weight = weight.view(shape),
                              .grad = grad.view(shape),
                              .m = m.view(shape),
                              .v = v.view(shape),
-                             .lr = kLearningRate * lr_scale_of(i),
+                             .lr = lr,
                              .weight_decay = weight_decay_of(i),
-                             .grad_scale = masked ? 1.0 : grad_scale,
+                             .grad_scale = masked && !pulls ? 1.0 : grad_scale,
                              .step = kStep,
+                             .freeze_v = kind.freeze_v,
                              .seed = kSeed,
                              .stream = i});
     append(updated.weights, weight.values());
@@ -197,13 +207,14 @@ TEST_P(UpdateAll, MatchesTheReference) {
   }
 }
 
-void expect_bits_of_apart(const Setup& setup, const std::vector<Tensors>& data) {
+void expect_bits_of_apart(const Setup& setup, const std::vector<Tensors>& data, Kind kind = {}) {
   for (const bool bf16_moments : {false, true}) {
+    kind.bf16_moments = bf16_moments;
     for (const double clip : kClips) {
       SCOPED_TRACE(fmt::format("{} moments, clip {}", bf16_moments ? "bf16" : "f32", clip));
-      const Updated got = run(setup, data, clip, 2.5, bf16_moments);
+      const Updated got = run(setup, data, clip, 2.5, kind);
       const double grad_scale = grad_scale_of(got.norm2, clip);
-      const Updated want = run_apart(setup, data, grad_scale, bf16_moments);
+      const Updated want = run_apart(setup, data, grad_scale, kind);
       EXPECT_TRUE(expect_same_bits("weight", got.weights, want.weights));
       EXPECT_TRUE(expect_same_bits("m", got.ms, want.ms));
       EXPECT_TRUE(expect_same_bits("v", got.vs, want.vs));
@@ -219,6 +230,23 @@ TEST_P(UpdateAll, HasTheBitsOfAdamwTensorByTensor) {
 TEST_P(UpdateAll, HasTheBitsOfMaskedDecayAndAdamwTensorByTensor) {
   Random random;
   expect_bits_of_apart(GetParam(), masked_tensors(random));
+}
+
+TEST_P(UpdateAll, FreezesSecondMomentsAsAdamw) {
+  Random random;
+  const std::vector<Tensors> data = masked_tensors(random);
+  expect_bits_of_apart(GetParam(), data, {.freeze_v = true});
+  Values vs;
+  for (const Tensors& tensors : data)
+    for (const double v : tensors.v) vs.push_back(static_cast<float>(v));
+  EXPECT_TRUE(expect_same_bits("v", run(GetParam(), data, 1.0, 2.5, {.freeze_v = true}).vs, vs));
+}
+
+TEST_P(UpdateAll, PullsWeightsAsMaskedDecay) {
+  Random random;
+  const std::vector<Tensors> data = masked_tensors(random);
+  expect_bits_of_apart(GetParam(), data, {.pulls_weight = true});
+  expect_bits_of_apart(GetParam(), data, {.freeze_v = true, .pulls_weight = true});
 }
 
 TEST_P(UpdateAll, MaskedDecayLeavesGradientsAndTheirNormAlone) {

@@ -9,6 +9,7 @@
 #pragma once
 
 #include <cstdint>
+#include <type_traits>
 
 #include "backends/cuda/device/philox.cuh"
 #include "backends/cuda/device/pieces.cuh"
@@ -59,6 +60,11 @@ struct PrunedDecay {  // rate · weight where the mask is zero
   const std::uint8_t* mask;
   float rate;
 };
+// A decay of the weight itself, in front of AdamW: rate · weight is added where the mask is zero.
+struct PrunedPull {
+  const std::uint8_t* mask;
+  float rate;
+};
 
 // Everything in f64 until here, then rounded once.
 __host__ __device__ inline AdamwCoefficients adamw_coefficients(const AdamwSettings& s) {
@@ -105,12 +111,23 @@ __device__ __forceinline__ void read_kept(const PrunedDecay& decay, std::int64_t
                                           bool (&kept)[N]) {
   read_flags<true>(in_global(decay.mask) + i, kept);
 }
+template <int N>
+__device__ __forceinline__ void read_kept(const PrunedPull& pull, std::int64_t i, bool (&kept)[N]) {
+  read_flags<true>(in_global(pull.mask) + i, kept);
+}
 
 // The bits of masked_decay.
 __device__ __forceinline__ float decayed(const NoDecay&, float g, float, bool) { return g; }
 __device__ __forceinline__ float decayed(const PrunedDecay& decay, float g, float weight,
                                          bool kept) {
   return kept ? g : __fadd_rn(g, __fmul_rn(decay.rate, weight));
+}
+
+__device__ __forceinline__ float decayed(const PrunedPull&, float g, float, bool) { return g; }
+
+// The weight that AdamW sees.
+__device__ __forceinline__ float pulled(const PrunedPull& pull, float weight, bool kept) {
+  return kept ? weight : __fadd_rn(weight, __fmul_rn(pull.rate, weight));
 }
 
 // The words of N elements from i on: a whole group of four, or one.
@@ -204,6 +221,7 @@ __device__ __forceinline__ void adamw_pack(const AdamwCoefficients& c, const Ada
 #pragma unroll
   for (int j = 0; j < N; ++j) {
     const float g = decayed(decay, __fmul_rn(grad[j], c.grad_scale), weight[j], kept[j]);
+    if constexpr (std::is_same_v<Decay, PrunedPull>) weight[j] = pulled(decay, weight[j], kept[j]);
     adamw_element<kFreezeV>(c, g, weight[j], m[j], v[j]);
   }
   store_plain(t.weight + i, weight);
@@ -221,6 +239,9 @@ __device__ __forceinline__ bool is_wide(const AdamwTensors<M>& t) {
 __device__ __forceinline__ bool is_wide(const NoDecay&) { return true; }
 __device__ __forceinline__ bool is_wide(const PrunedDecay& decay) {
   return reinterpret_cast<std::uintptr_t>(decay.mask) % 4 == 0;
+}
+__device__ __forceinline__ bool is_wide(const PrunedPull& pull) {
+  return reinterpret_cast<std::uintptr_t>(pull.mask) % 4 == 0;
 }
 
 // Elements [begin, end) by a block of kAdamwThreads; begin is a multiple of four.

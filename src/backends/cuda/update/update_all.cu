@@ -5,13 +5,15 @@
 //
 // adamw_all: one block per piece, one launch. Bound by memory: 30 B per element with an operand, 22 B
 //            with bf16 moments, a mask 1 B more (a word per four elements). Whether there is one is
-//            asked once per block, and without one the loop is that of adamw.
+//            asked once per block, and without one the loop is that of adamw. Frozen second
+//            moments and decay of weights have kernels of their own.
 // norm_all:  at most kNormPartials blocks, each a run of pieces, squares added in f64 (exact
 //            products, 4 B per element: five conversions and additions per clock of the 16 that
 //            fit); then one block adds the blocks' sums in a fixed order. The cut depends on the
 //            tensors alone.
 #include "ops/update/update_all.h"
 
+#include <algorithm>
 #include <cmath>
 #include <type_traits>
 #include <vector>
@@ -30,16 +32,23 @@ namespace {
 constexpr int kNormThreads = 256;
 constexpr int kFinishThreads = 1024;  // four partial sums each
 
-template <class M>
+// What the table holds of a decay on weights: its rate follows the learning rate.
+struct WeightPull {
+  const std::uint8_t* mask;
+  double strength;
+};
+
+template <class M, class Decay = PrunedDecay>
 struct Entry {
   AdamwTensors<M> tensors;
   std::int64_t count;
   double lr_scale;
   float weight_decay;
   std::uint32_t first_piece;  // over all tensors
-  PrunedDecay decay;          // without a mask: none
+  Decay decay;                // without a mask: none
 };
 static_assert(sizeof(Entry<float>) == update_table_bytes(1));
+static_assert(sizeof(Entry<float, WeightPull>) == update_table_bytes(1));
 
 struct Settings {
   double beta1, beta2, eps, clip;
@@ -48,9 +57,8 @@ struct Settings {
 
 // The tensor of a piece: the last one that begins at or before it. An empty tensor begins where the
 // next one does, so it is never the last.
-template <class M>
-__device__ __forceinline__ int tensor_of(const Entry<M>* table, int num_tensors,
-                                         std::int64_t piece) {
+template <class Entry>
+__device__ __forceinline__ int tensor_of(const Entry* table, int num_tensors, std::int64_t piece) {
   int low = 0, high = num_tensors;
   while (high - low > 1) {
     const int middle = (low + high) / 2;
@@ -119,8 +127,8 @@ __device__ __forceinline__ double clipping_scale(double norm2, double clip) {
   return clip > 0.0 && norm > clip ? clip / norm : 1.0;
 }
 
-template <class M>
-__device__ __forceinline__ AdamwCoefficients coefficients_of(const Entry<M>& entry,
+template <class Entry>
+__device__ __forceinline__ AdamwCoefficients coefficients_of(const Entry& entry,
                                                              const Settings& settings, double norm2,
                                                              const double* scalars) {
   return adamw_coefficients({.lr = scalars[kLr] * entry.lr_scale,
@@ -151,11 +159,19 @@ __device__ __forceinline__ MomentDraws<M> draws_of(int tensor, const Settings& s
 template <class M>
 inline constexpr int kBlocksPerSm = sizeof(M) == 4 ? 6 : 5;
 
+// In f64 until here, as masked_decay has it.
 template <class M>
+__device__ __forceinline__ PrunedPull pull_of(const Entry<M, WeightPull>& entry,
+                                              const double* scalars) {
+  const double lr = scalars[kLr] * entry.lr_scale;
+  return {.mask = entry.decay.mask, .rate = static_cast<float>(-lr * entry.decay.strength)};
+}
+
+template <bool kFreezeV, class M, class Decay>
 __global__ __launch_bounds__(kAdamwThreads, kBlocksPerSm<M>) void adamw_all_kernel(
-    const Entry<M>* __restrict__ table, int num_tensors, const double* __restrict__ norm2,
+    const Entry<M, Decay>* __restrict__ table, int num_tensors, const double* __restrict__ norm2,
     const double* __restrict__ scalars, Settings settings) {
-  __shared__ Entry<M> entry;
+  __shared__ Entry<M, Decay> entry;
   __shared__ AdamwCoefficients coefficients;
   __shared__ MomentDraws<M> draws;
   if (!isfinite(*norm2) || !isfinite(scalars[kLoss])) return;
@@ -172,9 +188,13 @@ __global__ __launch_bounds__(kAdamwThreads, kBlocksPerSm<M>) void adamw_all_kern
   const AdamwCoefficients c = coefficients;  // stores to tensors cannot change what is in registers
   const AdamwTensors<M> tensors = entry.tensors;
   if (entry.decay.mask == nullptr)
-    return adamw_piece<false>(c, tensors, draws, NoDecay(), begin, end);
-  const PrunedDecay decay = entry.decay;
-  adamw_piece<false>(c, tensors, draws, decay, begin, end);
+    return adamw_piece<kFreezeV>(c, tensors, draws, NoDecay(), begin, end);
+  if constexpr (std::is_same_v<Decay, WeightPull>) {
+    adamw_piece<kFreezeV>(c, tensors, draws, pull_of(entry, scalars), begin, end);
+  } else {
+    const PrunedDecay decay = entry.decay;
+    adamw_piece<kFreezeV>(c, tensors, draws, decay, begin, end);
+  }
 }
 
 std::int64_t pieces_of(const UpdateTensor& tensor) {
@@ -187,14 +207,28 @@ std::int64_t pieces_of(std::span<const UpdateTensor> tensors) {
   return pieces;
 }
 
-template <class M>
-const Entry<M>* entries_of(const ConstView& table) {
-  return reinterpret_cast<const Entry<M>*>(table.bytes());
+bool pulls_weights(std::span<const UpdateTensor> tensors) {
+  return std::any_of(tensors.begin(), tensors.end(),
+                     [](const UpdateTensor& one) { return one.mask && one.pulls_weight; });
 }
 
-template <class M>
-std::vector<Entry<M>> entries_of(std::span<const UpdateTensor> tensors) {
-  std::vector<Entry<M>> entries;
+template <class Decay>
+Decay decay_of(const UpdateTensor& tensor) {
+  if constexpr (std::is_same_v<Decay, WeightPull>) {
+    return {.mask = pointer<std::uint8_t>(tensor.mask), .strength = tensor.decay};
+  } else {
+    return {.mask = pointer<std::uint8_t>(tensor.mask), .rate = static_cast<float>(tensor.decay)};
+  }
+}
+
+template <class M, class Decay>
+const Entry<M, Decay>* entries_of(const ConstView& table) {
+  return reinterpret_cast<const Entry<M, Decay>*>(table.bytes());
+}
+
+template <class M, class Decay>
+std::vector<Entry<M, Decay>> entries_of(std::span<const UpdateTensor> tensors) {
+  std::vector<Entry<M, Decay>> entries;
   entries.reserve(tensors.size());
   std::int64_t piece = 0;
   for (const UpdateTensor& tensor : tensors) {
@@ -207,11 +241,34 @@ std::vector<Entry<M>> entries_of(std::span<const UpdateTensor> tensors) {
                        .lr_scale = tensor.lr_scale,
                        .weight_decay = static_cast<float>(tensor.weight_decay),
                        .first_piece = static_cast<std::uint32_t>(piece),
-                       .decay = {.mask = pointer<std::uint8_t>(tensor.mask),
-                                 .rate = static_cast<float>(tensor.decay)}});
+                       .decay = decay_of<Decay>(tensor)});
     piece += pieces_of(tensor);
   }
   return entries;
+}
+
+template <class M, class Decay>
+void write_table(const PrepareUpdateArgs& args, Queue& queue) {
+  const std::vector<Entry<M, Decay>> entries = entries_of<M, Decay>(args.tensors);
+  TWILL_CUDA_CHECK(cudaMemcpyAsync(args.table.bytes(), entries.data(),
+                                   entries.size() * sizeof(Entry<M, Decay>), cudaMemcpyHostToDevice,
+                                   stream_of(queue)));
+  TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_of(queue)));
+}
+
+template <class M, class Decay>
+void launch_adamw(const AdamwAllArgs& args, std::int64_t pieces, Queue& queue) {
+  const auto kernel =
+      args.freeze_v ? adamw_all_kernel<true, M, Decay> : adamw_all_kernel<false, M, Decay>;
+  kernel<<<static_cast<unsigned>(pieces), kAdamwThreads, 0, stream_of(queue)>>>(
+      entries_of<M, Decay>(args.table), static_cast<int>(args.tensors.size()),
+      pointer<double>(args.norm2), pointer<double>(args.scalars),
+      {.beta1 = args.beta1,
+       .beta2 = args.beta2,
+       .eps = args.eps,
+       .clip = args.clip,
+       .seed = args.seed});
+  TWILL_CUDA_CHECK_LAUNCH();
 }
 
 }  // namespace
@@ -223,11 +280,8 @@ void prepare_update(const PrepareUpdateArgs& args, const Device&, Queue& queue) 
   TWILL_CHECK(args.tensors.front().weight.dtype() == DType::kF32,
               "the cuda backend keeps weights in f32");
   by_type(args.tensors.front().m.dtype(), [&]<class M>(TypeOf<M>) {
-    const std::vector<Entry<M>> entries = entries_of<M>(args.tensors);
-    TWILL_CUDA_CHECK(cudaMemcpyAsync(args.table.bytes(), entries.data(),
-                                     entries.size() * sizeof(Entry<M>), cudaMemcpyHostToDevice,
-                                     stream_of(queue)));
-    TWILL_CUDA_CHECK(cudaStreamSynchronize(stream_of(queue)));
+    pulls_weights(args.tensors) ? write_table<M, WeightPull>(args, queue)
+                                : write_table<M, PrunedDecay>(args, queue);
   });
 }
 
@@ -238,7 +292,7 @@ void norm_all(const NormAllArgs& args, const Device&, Queue& queue) {
   auto* partials = pointer<double>(args.partials);
   if (blocks > 0) {
     norm_kernel<<<blocks, kNormThreads, 0, stream_of(queue)>>>(
-        entries_of<float>(args.table), static_cast<int>(args.tensors.size()), pieces,
+        entries_of<float, PrunedDecay>(args.table), static_cast<int>(args.tensors.size()), pieces,
         pieces_per_block, partials);
     TWILL_CUDA_CHECK_LAUNCH();
   }
@@ -252,16 +306,9 @@ void adamw_all(const AdamwAllArgs& args, const Device&, Queue& queue) {
   const std::int64_t pieces = pieces_of(args.tensors);
   if (pieces == 0) return;
   by_type(args.tensors.front().m.dtype(), [&]<class M>(TypeOf<M>) {
-    adamw_all_kernel<M><<<static_cast<unsigned>(pieces), kAdamwThreads, 0, stream_of(queue)>>>(
-        entries_of<M>(args.table), static_cast<int>(args.tensors.size()),
-        pointer<double>(args.norm2), pointer<double>(args.scalars),
-        {.beta1 = args.beta1,
-         .beta2 = args.beta2,
-         .eps = args.eps,
-         .clip = args.clip,
-         .seed = args.seed});
+    pulls_weights(args.tensors) ? launch_adamw<M, WeightPull>(args, pieces, queue)
+                                : launch_adamw<M, PrunedDecay>(args, pieces, queue);
   });
-  TWILL_CUDA_CHECK_LAUNCH();
 }
 
 }  // namespace twill::cuda

@@ -31,6 +31,15 @@ void update_masked(const UpdateTensor& tensor, AdamwTensor args, const Device& d
   });
 }
 
+void pull_weight(const UpdateTensor& tensor, double lr, const Device& device, Queue& queue) {
+  masked_decay({.target = tensor.weight,
+                .weight = tensor.weight,
+                .mask = tensor.mask,
+                .scale = 1.0,
+                .rate = -lr * tensor.decay},
+               device, queue);
+}
+
 }  // namespace
 
 // The tensors come with every call: nothing needs to be kept.
@@ -67,10 +76,12 @@ void adamw_all(const AdamwAllArgs& args, const Device& device, Queue& queue) {
         .grad_scale = args.clip > 0.0 && norm > args.clip ? args.clip / norm : 1.0,
         .correction1 = scalars[kCorrection1],
         .correction2 = scalars[kCorrection2],
+        .freeze_v = args.freeze_v,
         .seed = args.seed,
         .stream = i,
         .step = static_cast<std::uint32_t>(static_cast<std::int64_t>(scalars[kUpdate]))};
-    if (tensor.mask)
+    if (tensor.mask && tensor.pulls_weight) pull_weight(tensor, update.lr, device, queue);
+    if (tensor.mask && !tensor.pulls_weight)
       update_masked(tensor, update, device, queue);
     else
       update_tensor(update);

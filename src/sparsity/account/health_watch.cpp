@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-// Samples of a run's health. A sampled step compares the mask of the weights before it with the mask
-// behind it: two selections and one sum per layer, every 40 steps well below 1 % of the time.
+#include "sparsity/account/health_watch.h"
+
+#include <utility>
+
 #include "base/log.h"
 #include "base/require.h"
 #include "ops/selection/mask.h"
 #include "ops/transfer.h"
-#include "sparsity/engine/engine.h"
 
 namespace twill {
 namespace {
@@ -59,23 +60,18 @@ void add(LayerHealth& sum, const LayerHealth& layer, double weight) {
 
 }  // namespace
 
-bool SparsityEngine::samples(std::int64_t step) const {
-  const bool something = !layers_.empty() || activations_.exists() || recipe_.health.activations;
-  return something && recipe_.health.every > 0 && step % recipe_.health.every == 0;
+bool HealthWatch::samples(std::int64_t step) const {
+  const HealthConfig& health = at_.recipe().health;
+  const bool something = !weights_.layers().empty() || activations_.exists() || health.activations;
+  return something && health.every > 0 && step % health.every == 0;
 }
 
-const WeightsPart& SparsityEngine::sampled_part() const {
-  return phase().weights.is_dense() && !virtual_part_.is_dense() ? virtual_part_ : phase().weights;
+const WeightsPart& HealthWatch::sampled_part() const {
+  const WeightsPart& part = at_.phase().weights;
+  return part.is_dense() && !at_.virtual_part().is_dense() ? at_.virtual_part() : part;
 }
 
-double SparsityEngine::difference(const Context& context, ConstView a, ConstView b) const {
-  const View count = sums_.slice(0, 1);
-  mask_difference(context, {.a = a, .b = b, .count = count});
-  return share(host_values<double>(context, count)[0], static_cast<double>(a.num_elements()));
-}
-
-void SparsityEngine::current_mask(const Context& context, const SparseLayer& layer,
-                                  View mask) const {
+void HealthWatch::current_mask(const Context& context, const SparseLayer& layer, View mask) const {
   if (sampled_part().is_topology()) {
     copy(context, mask, layer.mask);
   } else {
@@ -83,24 +79,25 @@ void SparsityEngine::current_mask(const Context& context, const SparseLayer& lay
   }
 }
 
-void SparsityEngine::begin_sample(const Context& context) {
+void HealthWatch::begin_sample(const Context& context, std::int64_t step) {
+  sample_.reset();
+  if (!samples(step)) return;
   sample_.emplace();
-  if (sampled_part().is_dense() || !after_ || !any_in_scope()) return;
+  if (sampled_part().is_dense() || !weights_.compares_masks() || !weights_.any_in_scope()) return;
   sample_->has_mask = true;
   sample_->is_topology = sampled_part().is_topology();
-  for (const SparseLayer& layer : layers_)
-    if (in_scope(layer)) current_mask(context, layer, layer.before);
+  for (const SparseLayer& layer : weights_.layers())
+    if (weights_.in_scope(layer)) current_mask(context, layer, layer.before);
 }
 
-LayerHealth SparsityEngine::sample_layer(const Context& context, std::size_t index) const {
-  const SparseLayer& layer = layers_[index];
-  const View mask = after_.slice(0, layer.num_weights()).reshaped(layer.before.shape());
+LayerHealth HealthWatch::sample_layer(const Context& context, const SparseLayer& layer) const {
+  const View mask = weights_.other_mask(layer);
   current_mask(context, layer, mask);
   LayerHealth health{.name = layer.seam->name};
-  health.flip_rate = difference(context, layer.before, mask);
-  health.interval_flip_rate = interval_flips_[index];
-  mask_mass(context, {.x = layer.weight(), .mask = mask, .sums = sums_});
-  const std::vector<double> sums = host_values<double>(context, sums_);
+  health.flip_rate = weights_.difference(context, layer.before, mask);
+  health.interval_flip_rate = layer.interval_flips;
+  mask_mass(context, {.x = layer.weight(), .mask = mask, .sums = weights_.sums()});
+  const std::vector<double> sums = host_values<double>(context, weights_.sums());
   health.kept_l1 = share(sums[2], sums[0]);
   health.kept_energy = share(sums[3], sums[1]);
   health.density = share(sums[4], static_cast<double>(layer.num_weights()));
@@ -108,46 +105,48 @@ LayerHealth SparsityEngine::sample_layer(const Context& context, std::size_t ind
   return health;
 }
 
-void SparsityEngine::end_sample(const Context& context, std::int64_t step) {
-  if (!sample_) return;
-  sample_->step = step + 1;
+void HealthWatch::sample_layers(const Context& context) {
   LayerHealth& overall = sample_->overall;
   overall = {.name = "all", .kept_l1 = 0.0, .kept_energy = 0.0, .density = 0.0, .beta = 0.0};
   double total = 0.0;
-  for (const SparseLayer& layer : layers_)
-    if (in_scope(layer)) total += static_cast<double>(layer.num_weights());
-  for (std::size_t i = 0; i < layers_.size() && sample_->has_mask; ++i) {
-    if (!in_scope(layers_[i])) continue;
-    sample_->layers.push_back(sample_layer(context, i));
-    add(overall, sample_->layers.back(),
-        share(static_cast<double>(layers_[i].num_weights()), total));
-  }
-  for (const FfnSeam& seam : *ffn_seams_)
-    if (seam.nonzero) sample_->ffns.push_back(sample_ffn(context, seam));
-  sample_->overall_ffn = mean_of(sample_->ffns);
-  if (sample_->has_mask && projects_weights()) {
-    sample_->alarm = alarm_.observe(step, overall.flip_rate);
-    if (!sample_->alarm.empty()) raise_alarm(context);
+  for (const SparseLayer& layer : weights_.layers())
+    if (weights_.in_scope(layer)) total += static_cast<double>(layer.num_weights());
+  for (const SparseLayer& layer : weights_.layers()) {
+    if (!sample_->has_mask || !weights_.in_scope(layer)) continue;
+    sample_->layers.push_back(sample_layer(context, layer));
+    add(overall, sample_->layers.back(), share(static_cast<double>(layer.num_weights()), total));
   }
 }
 
-void SparsityEngine::raise_alarm(const Context& context) {
-  const bool leaves = recipe_.on_alarm == OnAlarm::kDense;
+bool HealthWatch::end_sample(const Context& context, std::int64_t step) {
+  if (!sample_ || !samples(step)) return false;
+  sample_->step = step + 1;
+  sample_layers(context);
+  for (const FfnSeam& seam : activations_.seams())
+    if (seam.nonzero) sample_->ffns.push_back(sample_ffn(context, seam));
+  sample_->overall_ffn = mean_of(sample_->ffns);
+  if (!sample_->has_mask || !weights_.projects()) return false;
+  sample_->alarm = alarm_.observe(step, sample_->overall.flip_rate);
+  return !sample_->alarm.empty() && raise_alarm();
+}
+
+bool HealthWatch::raise_alarm() const {
+  const bool leaves = at_.recipe().on_alarm == OnAlarm::kDense;
   log_warning(
       fmt::format("step {}: {}{}", sample_->step, sample_->alarm,
                   leaves ? "; recipe.on_alarm = \"dense\": the rest of the run is dense" : ""));
-  if (!leaves) return;
-  forced_dense_ = true;
-  point_seams();
-  if (activations_.exists()) activations_.enter(context, phase().activations, layers_that_are_on());
-  point_packed_activations();
+  return leaves;
 }
 
-std::optional<HealthSample> SparsityEngine::take_sample() {
+std::optional<HealthSample> HealthWatch::take_sample() {
   if (!sample_ || sample_->step == 0) return std::nullopt;
   std::optional<HealthSample> taken = std::move(sample_);
   sample_.reset();
   return taken;
 }
+
+void HealthWatch::save(StateTexts& texts) const { texts["alarm"] = alarm_.save(); }
+
+void HealthWatch::restore(const StateTexts& texts) { alarm_.restore(text_at(texts, "alarm")); }
 
 }  // namespace twill
