@@ -15,7 +15,8 @@ base:
 tensor:     base
 ops:        base tensor
 backends:   base tensor ops
-sparsity:   base tensor ops nn
+measure:    base tensor ops nn
+sparsity:   base tensor ops nn measure
 nn:         base tensor ops
 models:     base tensor ops sparsity nn
 dist:       base tensor
@@ -23,8 +24,8 @@ io:         base tensor
 data:       base tensor io
 exchange:   base tensor ops sparsity nn models io data
 eval:       base tensor ops sparsity nn models io data
-train:      base tensor ops sparsity nn models dist io data exchange
-cli:        base tensor ops sparsity nn models dist io data exchange eval train
+train:      base tensor ops measure sparsity nn models dist io data exchange
+cli:        base tensor ops measure sparsity nn models dist io data exchange eval train
 '
 
 # Reads "path:line:include" and prints what breaks a rule. Paths start at src/ or include/.
@@ -126,6 +127,9 @@ self_test() {
   expect_clean src/backends/cuda/device/warp.cuh '"backends/cuda/device/ptx.cuh"'
   expect_clean src/backends/cpu/gelu_simd.cpp '<hwy/highway.h>'
   expect_clean src/models/gpt.h '"nn/linear.h"'
+  expect_clean src/sparsity/plan/probe.h '"measure/turns.h"'
+  expect_caught src/measure/turns.h '"sparsity/plan/plan.h"'
+  expect_caught src/nn/linear.h '"measure/turns.h"'
   expect_clean src/train/step/trainer.cpp '"data/loader.h"'
   expect_clean src/train/step/trainer.cpp '"twill/twill.h"'
   expect_clean src/cli/main.cpp '"train/step/trainer.h"'

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal attention; FLOPs count the visible half of the scores only. rotary on the same buffers.
+// Causal attention, and an encoder's: full, over sequences of two lengths. FLOPs count visible pairs
+// only. rotary on the same buffers.
 // One token over a cache: every key and value is read once.
 #include "ops/attention/attention.h"
 
@@ -19,8 +20,15 @@ struct Problem {
 
   Shape qkv() const { return {B, T, H + 2 * K, D}; }
   Shape out() const { return {B, T, H, D}; }
-  // One product of (T, D) and (D, T) per head, lower triangle with the diagonal.
-  double flops() const { return static_cast<double>(B * H * T * (T + 1) * D); }
+  // Half of the sequences of a padded batch are shorter by a quarter.
+  std::int64_t length(std::int64_t b) const { return b % 2 == 0 ? T : T - T / 4; }
+  // One product of (T, D) and (D, T) per head: lower triangle with the diagonal, or full and padded.
+  double flops(bool is_full) const {
+    if (!is_full) return static_cast<double>(B * H * T * (T + 1) * D);
+    std::int64_t pairs = 0;
+    for (std::int64_t b = 0; b < B; ++b) pairs += length(b) * length(b);
+    return static_cast<double>(2 * pairs * H * D);
+  }
 };
 
 constexpr std::array kProblems{
@@ -30,47 +38,71 @@ constexpr std::array kProblems{
 };
 
 struct Operands {
-  Operands(const Problem& problem, const Context& context)
-      : qkv(random_tensor(problem.qkv())),
+  Operands(const Problem& problem, const Context& context, bool is_full)
+      : H(problem.H),
+        qkv(random_tensor(problem.qkv())),
         dout(random_tensor(problem.out())),
         out(DType::kF32, problem.out()),
         lse(DType::kF32, {problem.B, problem.H, problem.T}),
         dqkv(DType::kF32, problem.qkv()),
         scale(1.0 / std::sqrt(static_cast<double>(problem.D))) {
+    if (is_full) {
+      mask.kind = AttentionPattern::kFull;
+      lengths = Tensor(DType::kI32, {problem.B});
+      for (std::int64_t b = 0; b < problem.B; ++b)
+        lengths.view().as<std::int32_t>()[b] = static_cast<std::int32_t>(problem.length(b));
+    }
     workspace = Tensor(DType::kU8, {attention_workspace_bytes(context, forward())});
   }
 
   AttentionForwardArgs forward() {
-    return {.qkv = qkv.view(),
+    const auto [q, k, v] = split_qkv(qkv.view(), H);
+    return {.q = q,
+            .k = k,
+            .v = v,
             .out = out.view(),
             .lse = lse.view(),
             .workspace = workspace.view(),
-            .scale = scale};
+            .scale = scale,
+            .mask = mask,
+            .key_lengths = lengths.view(),
+            .query_lengths = lengths.view()};
   }
   AttentionBackwardArgs backward() {
-    return {.qkv = qkv.view(),
+    const auto [q, k, v] = split_qkv(qkv.view(), H);
+    const auto [dq, dk, dv] = split_qkv(dqkv.view(), H);
+    return {.q = q,
+            .k = k,
+            .v = v,
             .out = out.view(),
             .lse = lse.view(),
             .dout = dout.view(),
-            .dqkv = dqkv.view(),
+            .dq = dq,
+            .dk = dk,
+            .dv = dv,
             .workspace = workspace.view(),
-            .scale = scale};
+            .scale = scale,
+            .mask = mask,
+            .key_lengths = lengths.view(),
+            .query_lengths = lengths.view()};
   }
 
-  Tensor qkv, dout, out, lse, dqkv, workspace;
+  std::int64_t H;
+  Tensor qkv, dout, out, lse, dqkv, workspace, lengths;
+  AttentionMask mask = {};
   double scale;
 };
 
-void forward(benchmark::State& state, const Problem& problem, int num_threads) {
-  Operands operands(problem, cpu_context(num_threads));
-  run_flop_bound(state, num_threads, 2.0 * problem.flops(),
+void forward(benchmark::State& state, const Problem& problem, int num_threads, bool is_full) {
+  Operands operands(problem, cpu_context(num_threads), is_full);
+  run_flop_bound(state, num_threads, 2.0 * problem.flops(is_full),
                  [&](const Context& context) { attention_forward(context, operands.forward()); });
 }
 
-void backward(benchmark::State& state, const Problem& problem, int num_threads) {
-  Operands operands(problem, cpu_context(num_threads));
+void backward(benchmark::State& state, const Problem& problem, int num_threads, bool is_full) {
+  Operands operands(problem, cpu_context(num_threads), is_full);
   attention_forward(cpu_context(num_threads), operands.forward());
-  run_flop_bound(state, num_threads, 5.0 * problem.flops(),
+  run_flop_bound(state, num_threads, 5.0 * problem.flops(is_full),
                  [&](const Context& context) { attention_backward(context, operands.backward()); });
 }
 
@@ -100,11 +132,16 @@ void decode(benchmark::State& state, const Problem& problem, int num_threads) {
 [[maybe_unused]] const bool kRegistered = [] {
   for (const Problem& problem : kProblems) {
     const std::string name = problem.name;
-    register_bench("attention/" + name + "/forward",
-                   [=](benchmark::State& state, int threads) { forward(state, problem, threads); });
-    register_bench("attention/" + name + "/backward", [=](benchmark::State& state, int threads) {
-      backward(state, problem, threads);
-    });
+    for (const bool is_full : {false, true}) {
+      const std::string kind = is_full ? "/full" : "";
+      register_bench(
+          "attention/" + name + kind + "/forward",
+          [=](benchmark::State& state, int threads) { forward(state, problem, threads, is_full); });
+      register_bench("attention/" + name + kind + "/backward",
+                     [=](benchmark::State& state, int threads) {
+                       backward(state, problem, threads, is_full);
+                     });
+    }
     register_bench("cached_attention/" + name,
                    [=](benchmark::State& state, int threads) { decode(state, problem, threads); });
   }

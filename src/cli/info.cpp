@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <fstream>
 #include <string>
 
 #include <fmt/format.h>
 
+#include "base/build_facts.h"
+#include "base/machine.h"
 #include "base/thread_pool.h"
 #include "cli/commands.h"
 #include "cli/screen/text_format.h"
@@ -12,13 +13,6 @@
 
 namespace twill::cli {
 namespace {
-
-std::string cpu_name() {
-  std::ifstream cpuinfo("/proc/cpuinfo");
-  for (std::string line; std::getline(cpuinfo, line);)
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 2);
-  return "unknown";
-}
 
 // Power, memory and clock, as far as the driver tells them.
 std::string reading_text(const DeviceReadings& readings) {
@@ -41,8 +35,9 @@ void print_gpu(const KernelTable& table) {
 }  // namespace
 
 int run_info() {
-  fmt::print("twill       {}\n", kVersion);
-  fmt::print("cpu         {} · {} threads\n", cpu_name(), default_num_threads());
+  const std::string cpu = cpu_name();
+  fmt::print("twill       {} · commit {}\n", kVersion, build_facts().commit);
+  fmt::print("cpu         {} · {} threads\n", cpu.empty() ? "unknown" : cpu, default_num_threads());
   for (const KernelTable* table : {&cpu_table(), &reference_table()})
     fmt::print("backend     {:<10}{}\n", table->name, table->describe());
   if (cuda_table() == nullptr) {

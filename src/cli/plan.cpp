@@ -8,13 +8,13 @@
 
 #include "base/require.h"
 #include "cli/bench/bench_setup.h"
-#include "cli/bench/paired_ratio.h"
 #include "cli/commands.h"
 #include "cli/planning/plan_report.h"
 #include "cli/screen/moving_line.h"
 #include "cli/screen/text_format.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
+#include "measure/ratio.h"
 #include "train/run/device_choice.h"
 #include "train/step/trainer.h"
 

@@ -1,8 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/commands.h"
 #include "cli/planning/first_run.h"
-#include "cli/planning/own_program.h"
-#include "cli/planning/plan_apart.h"
+#include "cli/planning/supervisor.h"
 #include "cli/screen/interrupt.h"
 #include "cli/screen/progress.h"
 #include "cli/screen/terminal.h"
@@ -18,14 +17,27 @@ struct Trained {
 };
 
 // Ctrl-C saves for as long as there is something to save.
-Trained train_and_show(const TrainRequest& request) {
+Trained train_and_show(TrainRequest request) {
   const Interrupt interrupt;
   ProgressView view(on_moving_terminal());
+  Supervisor supervisor;
+  request.plan_elsewhere = [&](const Context& context, const RunConfig& config) {
+    return supervisor.measure_plan(context, config);
+  };
+  request.hands_over = [&](const RunStanding& standing) { return supervisor.hands_over(standing); };
   const Outcome outcome = run_training(request, view, interrupt.requested());
+  if (outcome == Outcome::kHandedOver) view.show_new_process(supervisor.saved_seconds());
   // The process that takes over would not know of a signal; the run is saved.
-  const bool stops = outcome == Outcome::kRestart && interrupt.requested();
+  const bool stops = outcome == Outcome::kHandedOver && interrupt.requested();
   if (stops) view.on_end(/*interrupted=*/true);
   return {stops ? Outcome::kInterrupted : outcome, view.folder()};
+}
+
+std::vector<std::string> arguments_of(const TrainCommand& command) {
+  std::vector<std::string> arguments{"train"};
+  arguments.insert(arguments.end(), command.words.begin(), command.words.end());
+  if (!command.resume.empty()) arguments.insert(arguments.end(), {"--resume", command.resume});
+  return arguments;
 }
 
 }  // namespace
@@ -38,10 +50,8 @@ int run_train(const TrainCommand& command) {
   const Trained trained = train_and_show({.config_file = words.config_file,
                                           .overrides = words.overrides,
                                           .resume = command.resume,
-                                          .measure_apart = measure_plan_apart,
-                                          .may_restart = true});
-  if (trained.outcome == Outcome::kRestart)
-    become_this_program({"train", "--resume", trained.folder});
+                                          .arguments = arguments_of(command)});
+  if (trained.outcome == Outcome::kHandedOver) Supervisor::go_on(trained.folder);
   if (trained.outcome == Outcome::kInterrupted) return kInterrupted;
   if (!words.overrides.empty() && is_first) show_gain(words.overrides);
   return kDone;

@@ -6,35 +6,14 @@
 
 #include <cerrno>
 #include <filesystem>
-
-#include <fmt/format.h>
+#include <optional>
+#include <string_view>
+#include <utility>
 
 #include "io/atomic_file.h"
 #include "io/json.h"
 
 namespace twill {
-
-JsonLine& JsonLine::add_raw(std::string_view key, std::string_view json) {
-  if (!members_.empty()) members_ += ',';
-  members_ += fmt::format("{}:{}", json_quoted(key), json);
-  return *this;
-}
-
-JsonLine& JsonLine::add(std::string_view key, double value) {
-  return add_raw(key, json_number(value));
-}
-
-JsonLine& JsonLine::add(std::string_view key, bool value) {
-  return add_raw(key, value ? "true" : "false");
-}
-
-JsonLine& JsonLine::add(std::string_view key, std::string_view value) {
-  return add_raw(key, json_quoted(value));
-}
-
-JsonLine& JsonLine::add_integer(std::string_view key, std::int64_t value) {
-  return add_raw(key, fmt::to_string(value));
-}
 
 JsonLinesFile::JsonLinesFile(std::string path) : path_(std::move(path)) {
   descriptor_ = ::open(path_.c_str(), O_WRONLY | O_CREAT | O_APPEND | O_CLOEXEC, 0666);
@@ -43,8 +22,8 @@ JsonLinesFile::JsonLinesFile(std::string path) : path_(std::move(path)) {
 
 JsonLinesFile::~JsonLinesFile() { ::close(descriptor_); }
 
-void JsonLinesFile::append(const JsonLine& line) {
-  const std::string text = line.text() + '\n';
+void JsonLinesFile::append(const JsonValue& line) {
+  const std::string text = to_compact_json(line) + '\n';
   write_all(descriptor_, text.data(), text.size(), path_);
 }
 

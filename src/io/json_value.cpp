@@ -29,7 +29,7 @@ class Collector final : public JsonHandler {
   void integer(std::int64_t value) override { add(value); }
   void fraction(double value) override { add(value); }
   void boolean(bool value) override { add(value); }
-  void null() override { add({}); }
+  void null() override { add(JsonValue()); }
   void other(std::string_view what) override { fail("{} has no place here", what); }
 
  private:
@@ -56,13 +56,14 @@ class Collector final : public JsonHandler {
     }
   }
 
-  void add(JsonValue value) {
+  template <class Value>
+  void add(Value value) {
     if (open_.empty()) {
-      result_ = std::move(value);
+      result_ = JsonValue(std::move(value));
     } else if (open_.back().is_object) {
       open_.back().members.emplace_back(std::move(open_.back().key), std::move(value));
     } else {
-      open_.back().items.push_back(std::move(value));
+      open_.back().items.emplace_back(std::move(value));
     }
   }
 
@@ -70,9 +71,11 @@ class Collector final : public JsonHandler {
   JsonValue result_;
 };
 
+enum class Spaces { kNone, kBetween, kIndented };
+
 class Writer {
  public:
-  explicit Writer(bool indented) : indented_(indented) {}
+  explicit Writer(Spaces spaces) : spaces_(spaces) {}
   std::string take() { return std::move(text_); }
 
   void write(const JsonValue& value, int depth) {
@@ -80,7 +83,7 @@ class Writer {
       write_list(*items, depth, "[]", [&](const JsonValue& item) { write(item, depth + 1); });
     } else if (const JsonObject* members = value.object()) {
       write_list(*members, depth, "{}", [&](const auto& member) {
-        text_ += json_quoted(member.first) + ": ";
+        text_ += json_quoted(member.first) + (spaces_ == Spaces::kNone ? ":" : ": ");
         write(member.second, depth + 1);
       });
     } else {
@@ -106,7 +109,7 @@ class Writer {
     text_ += brackets[0];
     bool first = true;
     for (const auto& item : list) {
-      if (!first) text_ += indented_ ? "," : ", ";
+      if (!first) text_ += spaces_ == Spaces::kBetween ? ", " : ",";
       first = false;
       break_line(depth + 1);
       write_one(item);
@@ -116,15 +119,16 @@ class Writer {
   }
 
   void break_line(int depth) {
-    if (indented_) text_ += "\n" + std::string(static_cast<std::size_t>(2 * depth), ' ');
+    if (spaces_ == Spaces::kIndented)
+      text_ += "\n" + std::string(static_cast<std::size_t>(2 * depth), ' ');
   }
 
-  bool indented_;
+  Spaces spaces_;
   std::string text_;
 };
 
-std::string written(const JsonValue& value, bool indented) {
-  Writer writer(indented);
+std::string written(const JsonValue& value, Spaces spaces) {
+  Writer writer(spaces);
   writer.write(value, 0);
   return writer.take();
 }
@@ -156,8 +160,10 @@ JsonValue parse_json_value(std::string_view text) {
   return collector.take();
 }
 
-std::string to_json(const JsonValue& value) { return written(value, true) + "\n"; }
+std::string to_json(const JsonValue& value) { return written(value, Spaces::kIndented) + "\n"; }
 
-std::string to_json_line(const JsonValue& value) { return written(value, false); }
+std::string to_json_line(const JsonValue& value) { return written(value, Spaces::kBetween); }
+
+std::string to_compact_json(const JsonValue& value) { return written(value, Spaces::kNone); }
 
 }  // namespace twill

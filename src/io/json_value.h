@@ -62,5 +62,7 @@ JsonValue parse_json_value(std::string_view text);
 std::string to_json(const JsonValue& value);
 // On one line, without a line end.
 std::string to_json_line(const JsonValue& value);
+// The same without a space between members: `{"step":1,"loss":5.5}`.
+std::string to_compact_json(const JsonValue& value);
 
 }  // namespace twill

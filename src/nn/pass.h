@@ -26,6 +26,9 @@ struct Pass {
   // Activations are selected, attention sees its pattern and operands are rounded, as the seams say
   // (nn/seam.h). Without it a pass is the plain model on the forward operands: a causal one.
   bool as_trained = false;
+  // (batch) i32, optional: how many tokens of each sequence exist; the rest is padding, which
+  // attention neither sees nor fills. Absent: all. Not beside a cache.
+  ConstView lengths = {};
   // The step's gradients already hold earlier micro-batches: add to them.
   bool accumulate = false;
 

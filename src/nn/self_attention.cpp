@@ -4,6 +4,7 @@
 #include <cmath>
 
 #include "base/check.h"
+#include "base/require.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/cached_attention.h"
 #include "ops/attention/rotary.h"
@@ -51,13 +52,13 @@ SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options 
   // Shapes only: no memory exists yet.
   const std::int64_t batch = builder.options().max_batch, time = builder.options().max_time;
   const DType dtype = builder.options().dtype;
+  const auto [q, k, v] = split_qkv(
+      ConstView(nullptr, dtype, {batch, time, qkv_heads_, options.head_dim}), options.heads);
   const AttentionForwardArgs largest{
-      .qkv = View(nullptr, dtype, {batch, time, qkv_heads_, options.head_dim}),
-      .out = View(nullptr, dtype, {batch, time, options.heads, options.head_dim}),
-      .lse = {}};
+      .q = q, .k = k, .v = v, .out = {}, .lse = {}, .mask = options.mask};
   builder.scratch_bytes("attention.workspace", workspace_,
                         attention_workspace_bytes(builder.context(), largest));
-  if (!builder.options().decoding) return;
+  if (!builder.options().decoding || !is_causal(options.mask.kind)) return;
   builder.state(keys_, dtype, {time, options.kv_heads, options.head_dim});
   builder.state(values_, dtype, {time, options.kv_heads, options.head_dim});
 }
@@ -82,25 +83,34 @@ double SelfAttention::scale() const {
   return 1.0 / std::sqrt(static_cast<double>(options_.head_dim));
 }
 
-AttentionPattern SelfAttention::pattern(const Pass& pass) const {
-  return pass.as_trained ? seam_.pattern : AttentionPattern::kCausal;
+AttentionMask SelfAttention::mask(const Pass& pass) const {
+  if (!pass.as_trained || seam_.pattern == AttentionPattern::kCausal) return options_.mask;
+  require(options_.mask.kind == AttentionPattern::kCausal,
+          "[attention] a recipe's pattern looks back only, and {} is not plain causal attention",
+          seam_.name);
+  return {seam_.pattern, seam_.stride};
 }
 
 void SelfAttention::attend(const Pass& pass) const {
   if (pass.past > 0) return attend_over_cache(pass, /*store_only=*/false);
-  attention_forward(pass.context, {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
+  const auto [q, k, v] = split_qkv(heads_view(pass, qkv_out_, qkv_heads_), options_.heads);
+  attention_forward(pass.context, {.q = q,
+                                   .k = k,
+                                   .v = v,
                                    .out = heads_view(pass, context_, options_.heads),
                                    .lse = lse_view(pass, lse_, options_.heads),
                                    .workspace = workspace_,
                                    .scale = scale(),
-                                   .pattern = pattern(pass),
-                                   .stride = seam_.stride});
+                                   .mask = mask(pass),
+                                   .key_lengths = pass.lengths,
+                                   .query_lengths = pass.lengths});
   // Without a past the product form above is the quicker one; the cache still has to be filled.
   if (pass.cached) attend_over_cache(pass, /*store_only=*/true);
 }
 
 void SelfAttention::attend_over_cache(const Pass& pass, bool store_only) const {
   TWILL_CHECK(pass.cached && pass.batch == 1 && keys_, "decoding needs a cache and one sequence");
+  TWILL_CHECK(!pass.lengths, "a cache has no padding");
   const Shape out{pass.time, options_.heads, options_.head_dim};
   cached_attention(pass.context,
                    {.qkv = pass.rows(qkv_out_).reshaped({pass.time, qkv_heads_, options_.head_dim}),
@@ -114,15 +124,22 @@ void SelfAttention::attend_over_cache(const Pass& pass, bool store_only) const {
 void SelfAttention::backward(const Pass& pass, ConstView x, ConstView dout, View dx) const {
   output_.backward(pass, pass.rows(context_), dout, pass.rows(dcontext_));
   const View dqkv = heads_view(pass, dqkv_, qkv_heads_);
-  attention_backward(pass.context, {.qkv = heads_view(pass, qkv_out_, qkv_heads_),
+  const auto [q, k, v] = split_qkv(heads_view(pass, qkv_out_, qkv_heads_), options_.heads);
+  const auto [dq, dk, dv] = split_qkv(dqkv, options_.heads);
+  attention_backward(pass.context, {.q = q,
+                                    .k = k,
+                                    .v = v,
                                     .out = heads_view(pass, context_, options_.heads),
                                     .lse = lse_view(pass, lse_, options_.heads),
                                     .dout = heads_view(pass, dcontext_, options_.heads),
-                                    .dqkv = dqkv,
+                                    .dq = dq,
+                                    .dk = dk,
+                                    .dv = dv,
                                     .workspace = workspace_,
                                     .scale = scale(),
-                                    .pattern = pattern(pass),
-                                    .stride = seam_.stride});
+                                    .mask = mask(pass),
+                                    .key_lengths = pass.lengths,
+                                    .query_lengths = pass.lengths});
   if (options_.rotary_theta > 0.0)
     rotary(pass.context, {.x = dqkv,
                           .num_rotated = options_.heads + options_.kv_heads,

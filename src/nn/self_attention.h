@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
-// Causal self-attention: one fused qkv matrix, optional rotary positions, output projection onto
-// the residual stream. Grouped queries when kv_heads < heads.
+// Self-attention: one fused qkv matrix, optional rotary positions, output projection onto the
+// residual stream. Grouped queries when kv_heads < heads. Causal, unless the options say otherwise:
+// only a causal layer has a cache, and only there a recipe's pattern (nn/seam.h) hides pairs.
 #pragma once
 
 #include <string>
 
 #include "nn/linear.h"
 #include "nn/residual_output.h"
+#include "ops/attention/attention_pattern.h"
 
 namespace twill {
 
@@ -19,6 +21,7 @@ class SelfAttention {
     std::int64_t head_dim = 0;
     bool bias = true;
     double rotary_theta = 0.0;  // 0: no rotary positions
+    AttentionMask mask = {};    // what a token sees in a plain pass; an encoder's: kFull
     double init_std = 0.02;
     double output_init_std = 0.02;
     double dropout = 0.0;
@@ -40,7 +43,7 @@ class SelfAttention {
   void attend(const Pass& pass) const;
   void attend_over_cache(const Pass& pass, bool store_only) const;
 
-  AttentionPattern pattern(const Pass& pass) const;
+  AttentionMask mask(const Pass& pass) const;
 
   Options options_;
   std::int64_t qkv_heads_;

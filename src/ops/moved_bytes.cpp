@@ -71,12 +71,19 @@ std::int64_t token_rows(ConstView tokens, ConstView table) {
   return std::min(tokens.num_elements(), table.rows());
 }
 
-double forward_flops(const Shape& out, AttentionPattern pattern, std::int64_t stride) {
-  const std::int64_t time = out[1];
-  const std::int64_t pairs = pattern == AttentionPattern::kCausal
-                                 ? time * (time + 1) / 2
-                                 : num_visible(pattern, stride, time);
-  return 4.0 * static_cast<double>(pairs) * static_cast<double>(out[0] * out[2] * out[3]);
+// Lengths are values on the device: all tokens count.
+template <class Args>
+double forward_flops(const Args& args) {
+  const AttentionExtents is(args);
+  const bool is_triangle = args.mask.kind == AttentionPattern::kCausal && is.T == is.S;
+  const std::int64_t pairs =
+      is_triangle ? is.T * (is.T + 1) / 2 : num_visible(args.mask, is.T, is.S);
+  return 4.0 * static_cast<double>(pairs) * static_cast<double>(is.B * is.H * is.D);
+}
+
+template <class Args>
+std::int64_t head_bytes(const Args& args) {
+  return args.q.num_bytes() + args.k.num_bytes() + args.v.num_bytes();
 }
 
 }  // namespace
@@ -101,10 +108,11 @@ std::int64_t moved_bytes(const AdamwArgs& args) {
 }
 
 std::int64_t moved_bytes(const AttentionBackwardArgs& args) {
-  return bytes_of({args.qkv, args.out, args.lse, args.dout, args.dqkv});
+  return 2 * head_bytes(args) +  // their gradients have the same size
+         bytes_of({args.out, args.lse, args.dout, args.key_lengths, args.query_lengths});
 }
 std::int64_t moved_bytes(const AttentionForwardArgs& args) {
-  return bytes_of({args.qkv, args.out, args.lse});
+  return head_bytes(args) + bytes_of({args.out, args.lse, args.key_lengths, args.query_lengths});
 }
 std::int64_t moved_bytes(const CachedAttentionArgs& args) {
   const std::int64_t token =
@@ -272,12 +280,8 @@ std::int64_t moved_bytes(const UnpackMatrixArgs& args) {
   return bytes_of({args.packed.storage, args.dense});
 }
 
-double counted_flops(const AttentionBackwardArgs& args) {
-  return 2.5 * forward_flops(args.out.shape(), args.pattern, args.stride);
-}
-double counted_flops(const AttentionForwardArgs& args) {
-  return forward_flops(args.out.shape(), args.pattern, args.stride);
-}
+double counted_flops(const AttentionBackwardArgs& args) { return 2.5 * forward_flops(args); }
+double counted_flops(const AttentionForwardArgs& args) { return forward_flops(args); }
 double counted_flops(const GemmArgs& args) {
   return 2.0 * static_cast<double>(args.m()) * static_cast<double>(args.n()) *
          static_cast<double>(args.k());

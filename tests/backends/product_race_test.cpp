@@ -2,16 +2,20 @@
 #include "backends/cuda/products/product_race.h"
 
 #include <algorithm>
+#include <cmath>
 #include <limits>
 #include <vector>
 
 #include <gtest/gtest.h>
+
+#include "support/seeds.h"
 
 namespace twill::cuda {
 namespace {
 
 constexpr double kNever = std::numeric_limits<double>::infinity();
 constexpr float kInf = std::numeric_limits<float>::infinity();
+constexpr float kNan = std::numeric_limits<float>::quiet_NaN();
 
 // Candidates whose rounds take what is written down; the last number stands for all further rounds.
 struct Candidates {
@@ -86,21 +90,50 @@ TEST(Race, LeadsBeforeItIsOver) {
 }
 
 TEST(ResultsOfAProduct, AgreeUpToRounding) {
-  const std::vector<float> one{1.0f, -8.0f, 0.0f, kInf, -kInf};
+  const std::vector<float> one{1.0f, -8.0f, 0.0f, kInf, -kInf, kNan};
   std::vector<float> other = one;
-  other[0] = 1.4f;  // a twentieth of the largest
-  other[3] = -kInf;
+  // The largest is 8: two results in bf16 whose sums have 2^18 terms differ by 3/256 of it at most.
+  other[0] = 1.0f + 8.0f * 3 / 256;
   EXPECT_TRUE(agree(one, other));
-  other[0] = 1.6f;
+  other[0] = 1.0f + 8.0f / 32;
+  EXPECT_TRUE(agree(one, other));
+  other[0] = 1.0f + 8.0f * 9 / 256;
   EXPECT_FALSE(agree(one, other));
   EXPECT_TRUE(agree(std::vector<float>(4, 0.0f), std::vector<float>(4, 0.0f)));
+}
+
+TEST(ResultsOfAProduct, DisagreeWhereTheyAreNotTheSameInfinity) {
+  for (const float one : {kInf, -kInf, kNan, 1.0f})
+    for (const float other : {kInf, -kInf, kNan, 1.0f}) {
+      const bool is_same = one == other || (std::isnan(one) && std::isnan(other));
+      EXPECT_EQ(agree(std::vector{2.0f, one}, std::vector{2.0f, other}), is_same)
+          << one << " and " << other;
+    }
+}
+
+// A kernel that leaves out 8 of 4,096 terms: elements are sums of random signs, so what is missing
+// is some sqrt(8 / 4096) = 4 % of an element.
+TEST(ResultsOfAProduct, DisagreeWhereAnEndOfTheSumIsMissing) {
+  Random random;
+  std::vector<float> whole, part;
+  for (int element = 0; element < 64; ++element) {
+    const Values terms = random.normal(4096);
+    float sum = 0.0f;
+    for (std::size_t i = 0; i < terms.size(); ++i) {
+      if (i == terms.size() - 8) part.push_back(sum);
+      sum += static_cast<float>(terms[i]);
+    }
+    whole.push_back(sum);
+  }
+  EXPECT_TRUE(agree(whole, whole));
+  EXPECT_FALSE(agree(whole, part));
 }
 
 TEST(ResultsOfAProduct, DisagreeWhereWorkIsMissing) {
   const std::vector<float> one{1.0f, -8.0f, 3.0f};
   EXPECT_FALSE(agree(one, std::vector{1.0f, -8.0f, 0.0f}));
   EXPECT_FALSE(agree(one, std::vector{1.0f, -8.0f, kInf}));
-  EXPECT_FALSE(agree(one, std::vector{1.0f, -8.0f, std::numeric_limits<float>::quiet_NaN()}));
+  EXPECT_FALSE(agree(one, std::vector{1.0f, -8.0f, kNan}));
   EXPECT_FALSE(agree(one, std::vector<float>()));
 }
 

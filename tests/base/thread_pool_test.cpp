@@ -2,8 +2,11 @@
 #include "base/thread_pool.h"
 
 #include <atomic>
+#include <chrono>
+#include <filesystem>
 #include <numeric>
 #include <stdexcept>
+#include <thread>
 #include <vector>
 
 #include <gtest/gtest.h>
@@ -96,8 +99,30 @@ INSTANTIATE_TEST_SUITE_P(Threads, Pool, testing::Values(1, 2, 3, 4));
 
 TEST(ThreadPool, NeedsAThread) { EXPECT_THROW(ThreadPool(0), InternalError); }
 
+// As the kernel counts them. A thread that was joined stays in the list for a moment.
+std::ptrdiff_t num_threads_of_process() {
+  return std::distance(std::filesystem::directory_iterator("/proc/self/task"), {});
+}
+
+bool becomes(std::ptrdiff_t num_threads) {
+  const auto deadline = std::chrono::steady_clock::now() + std::chrono::seconds(10);
+  while (num_threads_of_process() != num_threads) {
+    if (std::chrono::steady_clock::now() > deadline) return false;
+    std::this_thread::yield();
+  }
+  return true;
+}
+
 TEST(ThreadPool, StartsAndStopsWithoutWork) {
-  for (int repeat = 0; repeat < 100; ++repeat) ThreadPool pool(3);
+  const std::ptrdiff_t before = num_threads_of_process();
+  for (int repeat = 0; repeat < 100; ++repeat) {
+    {
+      const ThreadPool pool(3);
+      EXPECT_EQ(pool.num_threads(), 3);
+      ASSERT_TRUE(becomes(before + 2)) << "the caller is the third";
+    }
+    ASSERT_TRUE(becomes(before)) << "threads of pool " << repeat << " outlive it";
+  }
 }
 
 TEST(ThreadPool, DefaultIsAtLeastOneThread) { EXPECT_GE(default_num_threads(), 1); }

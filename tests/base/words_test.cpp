@@ -39,7 +39,6 @@ TEST(Words, LeadBackToTheirValues) {
   expect_round_trip(DropBy::kSensitivity);
   expect_round_trip(GrowBy::kMixed);
   expect_round_trip(DecayOn::kWeights);
-  expect_round_trip(AttentionMask::kFixed);
   expect_round_trip(NumberFormat::kFp8Reference);
   expect_round_trip(OnUpdate::kApply);
   expect_round_trip(Regrown::kKeep);
@@ -48,6 +47,13 @@ TEST(Words, LeadBackToTheirValues) {
   expect_round_trip(VirtualMask::kTransposable24);
   expect_round_trip(OnAlarm::kDense);
   expect_round_trip(Execution::kMasked);
+}
+
+// Of the op's patterns a recipe may ask for some.
+TEST(Words, OfAttentionLeadBackToTheirPatterns) {
+  EXPECT_EQ(words_of<AttentionPattern>().size(), 5u);
+  for (const std::string_view word : words_of<AttentionPattern>())
+    EXPECT_EQ(word_of(find_word<AttentionPattern>(word).value()), word);
 }
 
 TEST(Words, OthersAreNotKnown) {

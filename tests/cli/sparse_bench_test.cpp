@@ -3,6 +3,7 @@
 // shapes.
 #include <algorithm>
 #include <chrono>
+#include <cstdlib>
 #include <filesystem>
 #include <iterator>
 #include <regex>
@@ -88,7 +89,8 @@ TEST_F(SparseBench, AQuietPlanIsKeptForWhoHasTheSameConfig) {
                "leave out --quiet, or --json x.json");
 }
 
-// By a plan that says so: what packed products cost a GPU in clocks they do not cost a CPU.
+// By a plan that says so: what packed products cost a GPU in clocks they do not cost a CPU. A launcher counts its
+// processes, so that under one the run stays where it is.
 TEST_F(SparseBench, DenseStepsBehindPackedOnesGoOnInANewProcess) {
   ASSERT_EQ(on_tiny_model({"plan", "recipe=fst", "--quiet"}).exit_code, 0);
   std::string plan =
@@ -104,13 +106,22 @@ TEST_F(SparseBench, DenseStepsBehindPackedOnesGoOnInANewProcess) {
                           "run.name=" + name, "run.restart_saves=" + restart_saves});
   };
   const ProcessResult moves = train("moves", "0"), stays = train("stays", "1e9");
-  ASSERT_EQ(moves.exit_code, 0) << moves.err;
-  ASSERT_EQ(stays.exit_code, 0) << stays.err;
+  ::setenv("OMPI_COMM_WORLD_SIZE", "2", /*overwrite=*/1);
+  const ProcessResult launched = train("launched", "0");
+  ::unsetenv("OMPI_COMM_WORLD_SIZE");
+  for (const ProcessResult* result : {&moves, &stays, &launched})
+    ASSERT_EQ(result->exit_code, 0) << result->err;
   expect_match(moves.out, "going on in a new process");
   expect_match(moves.out, "resumed from runs/moves/checkpoints/step-00000004");
   EXPECT_EQ(stays.out.find("new process"), std::string::npos);
+  EXPECT_EQ(launched.out.find("new process"), std::string::npos);
+  EXPECT_EQ(launched.out.find("resumed from"), std::string::npos);
+  const std::string told = "started by mpirun: the run stays in this process";
+  ASSERT_NE(launched.err.find(told), std::string::npos) << launched.err;
+  EXPECT_EQ(launched.err.find(told), launched.err.rfind(told)) << "once";
   const std::string last = "/checkpoints/step-00000008/model.safetensors";
-  EXPECT_TRUE(content_of(dir_ / ("runs/moves" + last)) == content_of(dir_ / ("runs/stays" + last)));
+  for (const char* other : {"runs/moves", "runs/launched"})
+    EXPECT_TRUE(content_of(dir_ / (other + last)) == content_of(dir_ / ("runs/stays" + last)));
 }
 
 TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {

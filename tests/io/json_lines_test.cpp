@@ -1,9 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "io/json_lines.h"
 
-#include <cmath>
-#include <limits>
-
 #include <gtest/gtest.h>
 
 #include "io/error_text.h"
@@ -12,30 +9,11 @@
 namespace twill {
 namespace {
 
-TEST(JsonLine, KeepsOrderAndTypes) {
-  JsonLine line;
-  line.add("step", 12).add("tokens", std::int64_t{1} << 40).add("loss", 0.1).add("done", true);
-  line.add("name", "a \"b\"\n\x01").add("whole", 2.0).add("small", 1e-7f);
-  EXPECT_EQ(line.text(), R"({"step":12,"tokens":1099511627776,"loss":0.1,"done":true,)"
-                         R"("name":"a \"b\"\n\u0001","whole":2.0,"small":1.0000000116860974e-07})");
-  EXPECT_EQ(JsonLine().text(), "{}");
-}
-
-TEST(JsonLine, WhatJsonCannotSayIsNull) {
-  const double inf = std::numeric_limits<double>::infinity();
-  EXPECT_EQ(JsonLine().add("a", std::nan("")).add("b", inf).add("c", -inf).text(),
-            R"({"a":null,"b":null,"c":null})");
-}
-
-TEST(JsonLine, BytesThatAreNotTextAreReplaced) {
-  EXPECT_EQ(JsonLine().add("a", "x\xff").text(), "{\"a\":\"x\xef\xbf\xbd\"}");
-}
-
 TEST(JsonLinesFile, AppendsAcrossOpenings) {
   const TempDir folder;
   for (int step = 0; step < 2; ++step) {
     JsonLinesFile file(folder / "m.jsonl");
-    file.append(JsonLine().add("step", step));
+    file.append(JsonObject{{"step", step}});
     file.flush_to_disk();
   }
   EXPECT_EQ(content_of(folder / "m.jsonl"), "{\"step\":0}\n{\"step\":1}\n");
@@ -82,7 +60,7 @@ TEST(JsonLinesFile, NamesTheFileThatCannotBeWritten) {
   EXPECT_EQ(error_text([&] { JsonLinesFile file(path); }),
             "cannot write " + path + ": No such file or directory; create the folder first");
   EXPECT_EQ(
-      error_text([] { JsonLinesFile("/dev/full").append(JsonLine()); }),
+      error_text([] { JsonLinesFile("/dev/full").append(JsonObject()); }),
       "cannot write /dev/full: No space left on device; free some space or choose another disk "
       "(run.dir or --out)");
 }

@@ -15,6 +15,7 @@ testing::AssertionResult check_activation_backward(const Setup& setup);
 testing::AssertionResult check_adamw(const Setup& setup);
 testing::AssertionResult check_attention_forward(const Setup& setup);
 testing::AssertionResult check_attention_backward(const Setup& setup);
+testing::AssertionResult check_attention_heads(const Setup& setup);
 testing::AssertionResult check_attention_patterns(const Setup& setup);
 testing::AssertionResult check_cached_attention(const Setup& setup);
 testing::AssertionResult check_cluster_energy(const Setup& setup);
@@ -70,6 +71,7 @@ inline constexpr testing::AssertionResult (*kAllChecks[])(const Setup&) = {
     check_apply_mask,
     check_attention_backward,
     check_attention_forward,
+    check_attention_heads,
     check_attention_patterns,
     check_cached_attention,
     check_cluster_energy,

@@ -99,24 +99,40 @@ TEST(MovedBytes, UpdateOfAllTensors) {
 
 TEST(MovedBytes, Attention) {
   // B 2, T 3, H 4, K 1, D 8: qkv has six heads.
-  const AttentionForwardArgs forward{.qkv = bf16({2, 3, 6, 8}),
+  const auto [q, k, v] = split_qkv(bf16({2, 3, 6, 8}), 4);
+  const AttentionForwardArgs forward{.q = q,
+                                     .k = k,
+                                     .v = v,
                                      .out = bf16({2, 3, 4, 8}),
                                      .lse = f32({2, 4, 3}),
                                      .workspace = u8({1000})};
   EXPECT_EQ(moved_bytes(forward), 576 + 384 + 96);
   EXPECT_EQ(counted_flops(forward), 4.0 * 2 * 4 * 8 * 6) << "six of nine pairs are visible";
-  const AttentionBackwardArgs backward{.qkv = bf16({2, 3, 6, 8}),
+  const AttentionBackwardArgs backward{.q = q,
+                                       .k = k,
+                                       .v = v,
                                        .out = bf16({2, 3, 4, 8}),
                                        .lse = f32({2, 4, 3}),
                                        .dout = bf16({2, 3, 4, 8}),
-                                       .dqkv = bf16({2, 3, 6, 8}),
+                                       .dq = q,
+                                       .dk = k,
+                                       .dv = v,
                                        .workspace = u8({1000})};
   EXPECT_EQ(moved_bytes(backward), 576 + 384 + 96 + 384 + 576);
   EXPECT_EQ(counted_flops(backward), 2.5 * counted_flops(forward));
   AttentionForwardArgs local = forward;
-  local.pattern = AttentionPattern::kLocal;
-  local.stride = 2;
+  local.mask = {AttentionPattern::kLocal, 2};
   EXPECT_EQ(counted_flops(local), 4.0 * 2 * 4 * 8 * 5) << "the pair (2, 0) is hidden";
+
+  // Three queries look at five keys of another buffer; lengths are values and change no count.
+  AttentionForwardArgs cross = forward;
+  cross.k = cross.v = bf16({2, 5, 1, 8});
+  cross.mask.kind = AttentionPattern::kFull;
+  cross.key_lengths = i32({2});
+  EXPECT_EQ(moved_bytes(cross), 384 + 2 * 160 + 384 + 96 + 8);
+  EXPECT_EQ(counted_flops(cross), 4.0 * 2 * 4 * 8 * 15);
+  cross.mask.kind = AttentionPattern::kCausal;
+  EXPECT_EQ(counted_flops(cross), 4.0 * 2 * 4 * 8 * 6) << "the first three keys";
 }
 
 TEST(MovedBytes, CachedAttention) {

@@ -74,9 +74,43 @@ void energy_of_one_cluster(const ClusterEnergyArgs& args, const Device& d, Queue
   reference_table().cluster_energy(broken, d, q);
 }
 
-constexpr auto kNoPattern = [](auto& args) { args.pattern = AttentionPattern::kCausal; };
+// Rows as if they lay side by side.
+ConstHeadsView side_by_side(const ConstHeadsView& heads) {
+  return ConstView(heads.bytes(), heads.dtype(), heads.shape());
+}
+constexpr auto kNoKeyLengths = [](auto& args) { args.key_lengths = {}; };
+constexpr auto kNoQueryLengths = [](auto& args) { args.query_lengths = {}; };
+constexpr auto kNoStride = [](auto& args) { args.k = side_by_side(args.k); };
+constexpr auto kCausalOnly = [](auto& args) {
+  if (!is_causal(args.mask.kind)) args.mask.kind = AttentionPattern::kCausal;
+};
+constexpr auto kWiderWindow = [](auto& args) {
+  args.mask.stride += args.mask.kind == AttentionPattern::kWindow;
+};
+
+constexpr auto kNoPattern = [](auto& args) { args.mask.kind = AttentionPattern::kCausal; };
 
 const Mutation kSparse[] = {
+    {"AttentionForgetsKeyLengths", check_attention_heads,
+     change<&KernelTable::attention_forward, kNoKeyLengths>},
+    {"AttentionForgetsQueryLengths", check_attention_heads,
+     change<&KernelTable::attention_forward, kNoQueryLengths>},
+    {"AttentionForgetsStride", check_attention_heads,
+     change<&KernelTable::attention_forward, kNoStride>},
+    {"AttentionIsAlwaysCausal", check_attention_heads,
+     change<&KernelTable::attention_forward, kCausalOnly>},
+    {"AttentionWidensTheWindow", check_attention_heads,
+     change<&KernelTable::attention_forward, kWiderWindow>},
+    {"AttentionGradientForgetsKeyLengths", check_attention_heads,
+     change<&KernelTable::attention_backward, kNoKeyLengths>},
+    {"AttentionGradientForgetsQueryLengths", check_attention_heads,
+     change<&KernelTable::attention_backward, kNoQueryLengths>},
+    {"AttentionGradientForgetsStride", check_attention_heads,
+     change<&KernelTable::attention_backward, kNoStride>},
+    {"AttentionGradientIsAlwaysCausal", check_attention_heads,
+     change<&KernelTable::attention_backward, kCausalOnly>},
+    {"AttentionGradientWidensTheWindow", check_attention_heads,
+     change<&KernelTable::attention_backward, kWiderWindow>},
     {"AttentionForgetsPattern", check_attention_patterns,
      change<&KernelTable::attention_forward, kNoPattern>},
     {"AttentionGradientForgetsPattern", check_attention_patterns,

@@ -197,20 +197,24 @@ const Mutation kNorms[] = {
             [](RmsNormBackwardArgs& args) { args.accumulate_dx = false; }>},
 };
 
-// The key and value heads in the opposite order.
+// The heads of every token in the opposite order.
+std::vector<float> with_reversed_heads(const ConstHeadsView& heads) {
+  const Shape& shape = heads.shape();
+  std::vector<float> reversed;
+  for (std::int64_t b = 0; b < shape[0]; ++b)
+    for (std::int64_t t = 0; t < shape[1]; ++t)
+      for (std::int64_t h = shape[2] - 1; h >= 0; --h) {
+        const float* from = heads.as<float>() + heads.at(b, t, h);
+        reversed.insert(reversed.end(), from, from + shape[3]);
+      }
+  return reversed;
+}
+
 void attention_with_shuffled_groups(const AttentionForwardArgs& args, const Device& d, Queue& q) {
-  const Shape& shape = args.qkv.shape();
-  const std::int64_t H = args.num_heads(), K = args.num_kv_heads(), D = shape[3];
-  std::vector<float> qkv = copy_of<float>(args.qkv);
-  for (std::int64_t token = 0; token < shape[0] * shape[1]; ++token) {
-    for (std::int64_t head = 0; head < 2 * K; ++head) {
-      const std::int64_t other = head < K ? K - 1 - head : 3 * K - 1 - head;
-      const float* from = args.qkv.as<float>() + (token * shape[2] + H + other) * D;
-      std::copy_n(from, D, qkv.data() + (token * shape[2] + H + head) * D);
-    }
-  }
+  const std::vector<float> k = with_reversed_heads(args.k), v = with_reversed_heads(args.v);
   AttentionForwardArgs broken = args;
-  broken.qkv = view_of(qkv.data(), shape);
+  broken.k = view_of(k.data(), args.k.shape());
+  broken.v = view_of(v.data(), args.v.shape());
   reference_table().attention_forward(broken, d, q);
 }
 

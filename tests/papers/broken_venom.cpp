@@ -139,9 +139,9 @@ constexpr auto without_nan = [](const VenomSelectArgs& args, const auto& run) {
 };
 constexpr auto no_column_order = [](VenomSelectArgs& args) { args.column_order = {}; };
 constexpr auto no_row_order = [](VenomSelectArgs& args) { args.row_order = {}; };
-constexpr auto no_pattern = [](auto& args) { args.pattern = AttentionPattern::kCausal; };
+constexpr auto no_pattern = [](auto& args) { args.mask.kind = AttentionPattern::kCausal; };
 // A local window of one key too many; the others are off by one in their period.
-constexpr auto next_stride = [](auto& args) { ++args.stride; };
+constexpr auto next_stride = [](auto& args) { ++args.mask.stride; };
 
 constexpr const char* kSelection = "Venom_L2.*:Venom_V3.*:Venom_V5.*";
 constexpr const char* kPatterns = "Mst_M10.*:Mst_M14.*";

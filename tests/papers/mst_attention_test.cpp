@@ -58,12 +58,14 @@ Attended attend(const KernelTable& table, AttentionPattern pattern, std::int64_t
   const Context context(table, 1);
   Attended result{std::vector<float>(static_cast<std::size_t>(T * D)),
                   std::vector<float>(static_cast<std::size_t>(T))};
-  AttentionForwardArgs args{.qkv = view_of(qkv.data(), {1, T, 3, D}),
+  const auto [q, k, v] = split_qkv(view_of(qkv.data(), {1, T, 3, D}), 1);
+  AttentionForwardArgs args{.q = q,
+                            .k = k,
+                            .v = v,
                             .out = view_of(result.out.data(), {1, T, 1, D}),
                             .lse = view_of(result.lse.data(), {1, 1, T}),
                             .scale = .25,
-                            .pattern = pattern,
-                            .stride = stride};
+                            .mask = {pattern, stride}};
   Tensor workspace(DType::kU8, {attention_workspace_bytes(context, args)}, context.memory());
   args.workspace = workspace.view();
   attention_forward(context, args);
@@ -149,22 +151,28 @@ std::vector<std::int64_t> taught_by(const KernelTable& table, AttentionPattern p
   std::vector<float> qkv(T * 3 * D, .25f), dqkv(T * 3 * D), dout(T * D);
   std::fill_n(dout.begin() + i * D, D, 1.0f);
   Attended forward = attend(table, pattern, stride, qkv, T, D);
-  const AttentionForwardArgs same{.qkv = view_of(std::as_const(qkv).data(), {1, T, 3, D}),
+  const auto [q, k, v] = split_qkv(view_of(std::as_const(qkv).data(), {1, T, 3, D}), 1);
+  const auto [dq, dk, dv] = split_qkv(view_of(dqkv.data(), {1, T, 3, D}), 1);
+  const AttentionForwardArgs same{.q = q,
+                                  .k = k,
+                                  .v = v,
                                   .out = view_of(forward.out.data(), {1, T, 1, D}),
                                   .lse = view_of(forward.lse.data(), {1, 1, T}),
                                   .scale = .25,
-                                  .pattern = pattern,
-                                  .stride = stride};
+                                  .mask = {pattern, stride}};
   Tensor workspace(DType::kU8, {attention_workspace_bytes(context, same)}, context.memory());
-  attention_backward(context, {.qkv = same.qkv,
+  attention_backward(context, {.q = q,
+                               .k = k,
+                               .v = v,
                                .out = same.out,
                                .lse = same.lse,
                                .dout = view_of(std::as_const(dout).data(), {1, T, 1, D}),
-                               .dqkv = view_of(dqkv.data(), {1, T, 3, D}),
+                               .dq = dq,
+                               .dk = dk,
+                               .dv = dv,
                                .workspace = workspace.view(),
                                .scale = .25,
-                               .pattern = pattern,
-                               .stride = stride});
+                               .mask = same.mask});
   std::vector<std::int64_t> keys;
   for (std::int64_t j = 0; j < T; ++j)
     if (dqkv[(j * 3 + 2) * D] != 0.0f) keys.push_back(j);

@@ -131,20 +131,20 @@ KernelTable slowed_table() {
   return table;
 }
 
-// On a device that packed products slow down: the other process measures, this one reads.
-TEST_F(PlanCache, IsMeasuredApartWherePackedProductsSlow) {
+// Who measures elsewhere keeps it, who asked for it reads.
+TEST_F(PlanCache, IsReadWhereSomebodyElseHasMeasuredIt) {
   const RunConfig config = planned_config();
-  const KernelTable table = slowed_table();
-  const Context context(table, 1);
+  const Context context(cpu_table(), 1);
   int asked = 0, measured_there = 0;
-  const PlanMaking apart{.measure_apart = [&](const RunConfig& wanted) {
+  const PlanMaking apart{.elsewhere = [&](const Context& here, const RunConfig& wanted) {
+    EXPECT_EQ(&here, &context);
     ++asked;
     Plan plan = make_plan(
         context, wanted,
         {.progress = [&](std::int64_t, std::int64_t) { ++measured_there; }, .fresh = true});
     plan.device = "there";
     write_plan(cached().front(), plan);
-    return true;
+    return MeasuredElsewhere::kKept;
   }};
   EXPECT_EQ(plan_on(context, config, apart).device, "there");
   EXPECT_EQ(asked, 1);
@@ -156,8 +156,9 @@ TEST_F(PlanCache, IsMeasuredApartWherePackedProductsSlow) {
   fresh.fresh = true;
   EXPECT_EQ(plan_on(context, config, fresh).device, "there");
   EXPECT_EQ(asked, 2);
-  EXPECT_EQ(plan_on(Context(cpu_table(), 1), config, fresh).device, cpu_table().describe());
-  EXPECT_EQ(asked, 2) << "nothing is slowed there";
+  fresh.elsewhere = [](const Context&, const RunConfig&) { return MeasuredElsewhere::kNo; };
+  EXPECT_EQ(plan_on(context, config, fresh).device, cpu_table().describe());
+  EXPECT_EQ(read_plan(cached().front()).device, cpu_table().describe()) << "kept";
 }
 
 // Nothing is measured for recipe.execution=packed: its plan has what the backend expects.
@@ -171,9 +172,10 @@ TEST_F(PlanCache, APackedPlanKnowsWhatItCosts) {
 // Whoever should have kept one has not: an old one is no answer to who wants a fresh one, but stays for others.
 TEST_F(PlanCache, IsMeasuredHereWhereNobodyElseCan) {
   const RunConfig config = planned_config();
-  const KernelTable table = slowed_table();
-  const Context context(table, 1);
-  const PlanMaking failing{.fresh = true, .measure_apart = [](const RunConfig&) { return false; }};
+  const Context context(cpu_table(), 1);
+  const PlanMaking failing{.fresh = true, .elsewhere = [](const Context&, const RunConfig&) {
+                             return MeasuredElsewhere::kFailed;
+                           }};
   Plan old = plan_on(context, config, PlanMaking());
   old.device = "old";
   write_plan(cached().front(), old);

@@ -27,7 +27,7 @@ TEST(StepMeter, SharesAreOfTheStepAlone) {
   const Context context(table, 1);
   StepMeter meter(context, /*counted_flops=*/5e12, /*product_roof=*/8e11);
   EXPECT_FALSE(meter.has_floor());
-  JsonLine first, second;
+  MetricRecord first, second;
   const StepShares before = meter.measure(2.0, 6e12, false, first);
   EXPECT_DOUBLE_EQ(before.mfu, 0.5) << "1e12 in 2 s of 1e12 per second";
   EXPECT_DOUBLE_EQ(before.roof, 0.625);
@@ -36,7 +36,7 @@ TEST(StepMeter, SharesAreOfTheStepAlone) {
   const StepShares behind = meter.measure(0.5, 6.2e12, false, second);
   EXPECT_NEAR(behind.mfu, 0.4, 1e-9) << "the steps before are not counted again";
   EXPECT_DOUBLE_EQ(behind.floor, 0.8);
-  EXPECT_EQ(first.text(), "{\"mfu\":0.5,\"roof_share\":0.625}");
+  EXPECT_EQ(to_compact_json(first.members()), "{\"mfu\":0.5,\"roof_share\":0.625}");
 }
 
 TEST(StepMeter, AsksTheDeviceOnlyWhenTold) {
@@ -44,22 +44,24 @@ TEST(StepMeter, AsksTheDeviceOnlyWhenTold) {
   const Context context(table, 1);
   StepMeter meter(context, 0.0, 0.0);
   num_readings = 0;
-  JsonLine silent, told, later;
+  MetricRecord silent, told, later;
   EXPECT_FALSE(meter.measure(1.0, 0.0, false, silent).readings.power_watts);
-  EXPECT_EQ(silent.text(), "{}");
+  EXPECT_EQ(to_compact_json(silent.members()), "{}");
   EXPECT_EQ(meter.measure(1.0, 0.0, true, told).readings.power_watts, 101.0);
-  EXPECT_EQ(told.text(), "{\"gpu_memory_bytes\":1073741824,\"power_watts\":101.0}");
+  EXPECT_EQ(to_compact_json(told.members()),
+            "{\"gpu_memory_bytes\":1073741824,\"power_watts\":101.0}");
   EXPECT_EQ(meter.measure(1.0, 0.0, false, later).readings.power_watts, 101.0) << "as last read";
-  EXPECT_EQ(later.text(), "{}") << "an old reading is no measurement of this step";
+  EXPECT_EQ(to_compact_json(later.members()), "{}")
+      << "an old reading is no measurement of this step";
   EXPECT_EQ(num_readings, 1);
 }
 
 TEST(StepMeter, SaysNothingWhereNothingIsKnown) {
   const Context context(reference_table(), 1);
   StepMeter meter(context, 0.0, 0.0);
-  JsonLine line;
+  MetricRecord line;
   const StepShares shares = meter.measure(1.0, 1e9, true, line);
-  EXPECT_EQ(line.text(), "{}");
+  EXPECT_EQ(to_compact_json(line.members()), "{}");
   EXPECT_EQ(shares.mfu, 0.0);
   EXPECT_EQ(shares.roof, 0.0);
 }

@@ -92,9 +92,9 @@ const KernelTable& cpu_table() {
           f32_only<"activation", &ActivationBackwardArgs::x, cpu::activation_backward>,
       .adamw = f32_only<"adamw", &AdamwArgs::weight, cpu::adamw>,
       .attention_forward =
-          f32_only<"attention", &AttentionForwardArgs::qkv, cpu::attention_forward>,
+          f32_only<"attention", &AttentionForwardArgs::out, cpu::attention_forward>,
       .attention_backward =
-          f32_only<"attention", &AttentionBackwardArgs::qkv, cpu::attention_backward>,
+          f32_only<"attention", &AttentionBackwardArgs::out, cpu::attention_backward>,
       .cached_attention =
           f32_only<"cached_attention", &CachedAttentionArgs::qkv, cpu::cached_attention>,
       .column_sum = f32_only<"column_sum", &ColumnSumArgs::x, cpu::column_sum>,

@@ -154,7 +154,7 @@ std::string report_of(const AgainstDense& result) {
                       result.block_steps);
   text += fmt::format("{:<14}{:>10.2f}{:>12.0f}\n", "recipe's step", 1e3 * result.recipe_seconds,
                       rate(result.recipe_seconds));
-  // Fewer pairs have no such interval (paired_ratio.h).
+  // Fewer pairs have no such interval (measure/ratio.h).
   const char* interval = result.gain.pairs > 5 ? "95 % interval" : "smallest to largest,";
   text += fmt::format("{:<14}{:>10.3f}{:>12}   {} {:.3f} to {:.3f}\n", "gain", result.gain.median,
                       "", interval, result.gain.low, result.gain.high);

@@ -9,8 +9,8 @@
 #include <functional>
 #include <string>
 
-#include "cli/bench/paired_ratio.h"
 #include "cli/bench/phase_alone.h"
+#include "cli/bench/ratio_report.h"
 #include "data/corpus.h"
 #include "ops/context.h"
 #include "train/run/run_config.h"

@@ -12,6 +12,8 @@
 #include "cli/screen/moving_line.h"
 #include "cli/screen/words.h"
 #include "io/atomic_file.h"
+#include "measure/random_fill.h"
+#include "measure/turns.h"
 #include "ops/products/gemm.h"
 #include "ops/products/times_packed.h"
 #include "ops/selection/kept.h"
@@ -38,11 +40,11 @@ class GemmRun {
   GemmRun(const Context& context, const WeightShape& shape, std::int64_t tokens, double seconds)
       : context_(context),
         seconds_(seconds),
-        x_(random_matrix(context, tokens, shape.inputs, 1)),
-        y_(random_matrix(context, tokens, shape.outputs, 2)),
-        dx_(random_matrix(context, tokens, shape.inputs, 3)),
-        weight_(random_matrix(context, shape.outputs, shape.inputs, 4)),
-        gradient_(random_matrix(context, shape.outputs, shape.inputs, 5)),
+        x_(uniform_matrix(context, tokens, shape.inputs, 1)),
+        y_(uniform_matrix(context, tokens, shape.outputs, 2)),
+        dx_(uniform_matrix(context, tokens, shape.inputs, 3)),
+        weight_(uniform_matrix(context, shape.outputs, shape.inputs, 4)),
+        gradient_(uniform_matrix(context, shape.outputs, shape.inputs, 5)),
         mask_(DType::kU8, {shape.outputs, shape.inputs}, context.memory()),
         result_{.shape = shape, .tokens = tokens} {
     for (const char* name : {"forward", "dgrad", "wgrad"}) result_.dense.push_back(dense(name));
@@ -104,7 +106,8 @@ class GemmRun {
   }
 
   void measure_packed(const GemmPattern& pattern, bool transpose, std::int64_t kept) {
-    PackedOperand weight(context_, pattern, weight_.view(), mask_.view(), transpose, kept);
+    PackedWeight weight =
+        packed_weight(context_, pattern, weight_.view(), mask_.view(), transpose, kept);
     const TimesPackedArgs args{.x = transpose ? y_.view() : x_.view(),
                                .packed = weight.matrix(),
                                .c = transpose ? dx_.view() : y_.view()};

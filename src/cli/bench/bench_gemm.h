@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/bench/gemm_problem.h"
-#include "cli/bench/paired_ratio.h"
+#include "cli/bench/ratio_report.h"
 #include "cli/commands.h"
 
 namespace twill::cli {

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/screen/moving_line.h"
 #include "io/atomic_file.h"
+#include "measure/turns.h"
 #include "train/run/device_choice.h"
 #include "train/run/sparsity_records.h"
 

@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "cli/bench/paired_ratio.h"
 #include "cli/bench/part_probe.h"
+#include "cli/bench/ratio_report.h"
 
 namespace twill::cli {
 

@@ -7,7 +7,8 @@
 #include <limits>
 
 #include "base/require.h"
-#include "cli/bench/slice_times.h"
+#include "measure/random_fill.h"
+#include "measure/slices.h"
 #include "ops/numbers/cast.h"
 #include "ops/packing/pack_sample.h"
 #include "ops/products/gemm.h"
@@ -120,7 +121,8 @@ class ProductRun {
     Tensor mask(DType::kU8, sides(), context_.memory());
     search_mask(context_, pattern, master_.view(), mask.view());
     const std::int64_t kept = mask.view().num_elements() / 2;
-    const PackedOperand packed(context_, pattern, master_.view(), mask.view(), false, kept, type_);
+    const PackedWeight packed =
+        packed_weight(context_, pattern, master_.view(), mask.view(), false, kept, type_);
     Tensor masked(type_, sides(), context_.memory());
     apply_mask(context_, {.x = master_.view(), .mask = mask.view(), .y = masked.view()});
     Tensor result(type_, y_.view().shape(), context_.memory());

@@ -7,7 +7,7 @@
 #include <vector>
 
 #include "cli/bench/gemm_problem.h"
-#include "cli/bench/paired_ratio.h"
+#include "cli/bench/ratio_report.h"
 #include "cli/bench/sparse_overheads.h"
 #include "cli/commands.h"
 

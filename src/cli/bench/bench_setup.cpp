@@ -6,7 +6,7 @@
 
 #include <fmt/format.h>
 
-#include "cli/planning/plan_apart.h"
+#include "cli/planning/supervisor.h"
 #include "cli/screen/moving_line.h"
 #include "cli/screen/text_format.h"
 #include "cli/screen/words.h"
@@ -46,7 +46,11 @@ Corpus measured_corpus(const RunConfig& config) {
 }
 
 Plan planned(const Context& context, const RunConfig& config, bool fresh) {
-  return planned_by({.fresh = fresh, .measure_apart = measure_plan_apart}, context, config);
+  const Supervisor supervisor;
+  const auto elsewhere = [&](const Context& here, const RunConfig& wanted) {
+    return supervisor.measure_plan(here, wanted);
+  };
+  return planned_by({.fresh = fresh, .elsewhere = elsewhere}, context, config);
 }
 
 Plan planned_here(const Context& context, const RunConfig& config, bool fresh) {

@@ -21,7 +21,7 @@ RunConfig measured_config(const std::vector<std::string>& words, bool own_model)
 Corpus measured_corpus(const RunConfig& config);
 
 // The plan of the run, with a moving line while it is measured, in a process of its own where that makes a
-// difference (PlanMaking). `fresh`: whatever was measured before.
+// difference (cli/planning/supervisor.h). `fresh`: whatever was measured before.
 Plan planned(const Context& context, const RunConfig& config, bool fresh = false);
 // The same in this process, which has done nothing else before.
 Plan planned_here(const Context& context, const RunConfig& config, bool fresh);

@@ -13,7 +13,7 @@
 #include "data/text_source.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
-#include "io/json_lines.h"
+#include "io/json_value.h"
 
 namespace twill::cli {
 namespace {
@@ -81,13 +81,11 @@ int bench_tokenizer(const BenchCommand& command) {
   fmt::print("{} threads  {:>8.1f} MB/s  {:.2f} times\n", all, many.median,
              many.median / one.median);
   if (!command.json.empty())
-    write_file(command.json, JsonLine()
-                                     .add("bytes", std::ssize(text))
-                                     .add("ids", one.num_ids)
-                                     .add("one_thread_mb_s", one.median)
-                                     .add("threads", std::int64_t{all})
-                                     .add("all_threads_mb_s", many.median)
-                                     .text() +
+    write_file(command.json, to_compact_json(JsonObject{{"bytes", std::int64_t{std::ssize(text)}},
+                                                        {"ids", std::int64_t{one.num_ids}},
+                                                        {"one_thread_mb_s", one.median},
+                                                        {"threads", all},
+                                                        {"all_threads_mb_s", many.median}}) +
                                  "\n");
   return kDone;
 }

@@ -5,7 +5,6 @@
 #include <charconv>
 #include <optional>
 
-#include "base/bf16.h"
 #include "base/require.h"
 #include "base/rng.h"
 #include "ops/selection/select24.h"
@@ -79,41 +78,6 @@ GemmPattern parse_pattern(const std::string& word) {
       word);
 }
 
-Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                     std::uint64_t stream) {
-  std::vector<float> values(static_cast<std::size_t>(rows * cols));
-  for (std::size_t i = 0; i < values.size(); i += 4) {
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, i / 4);
-    for (std::size_t word = 0; word < 4 && i + word < values.size(); ++word)
-      values[i + word] = 2.0f * unit_float(bits[word]) - 1.0f;
-  }
-  Tensor tensor(DType::kF32, {rows, cols}, context.memory());
-  copy_in(context, tensor.view(), values.data());
-  wait(context);
-  return tensor;
-}
-
-Tensor normal_matrix(const Context& context, DType type, const Shape& shape, std::uint64_t stream) {
-  constexpr std::int64_t kDrawn = 1 << 20;
-  const std::int64_t count = shape.num_elements(), piece = std::min(kDrawn, count);
-  Tensor drawn(type, {piece}, staging_memory(context));
-  for (std::int64_t i = 0; i < piece; ++i) {
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
-    const float value = normal_float(bits[0], bits[1]);
-    if (type == DType::kBf16) {
-      drawn.view().as<Bf16>()[i] = to_bf16(value);
-    } else {
-      drawn.view().as<float>()[i] = value;
-    }
-  }
-  Tensor tensor(type, shape, context.memory());
-  for (std::int64_t begin = 0; begin < count; begin += piece)
-    copy_in(context, tensor.view().slice(begin, std::min(piece, count - begin)),
-            drawn.view().bytes());
-  wait(context);  // the copies read `drawn`
-  return tensor;
-}
-
 void search_mask(const Context& context, const GemmPattern& pattern, ConstView weight, View mask) {
   using Kind = GemmPattern::Kind;
   if (pattern.kind == Kind::kTransposable) {
@@ -140,29 +104,12 @@ std::int64_t count_kept(const Context& context, ConstView mask) {
   return std::count(bytes, bytes + mask.num_elements(), std::uint8_t{1});
 }
 
-PackedOperand::PackedOperand(const Context& context, const GemmPattern& pattern, ConstView weight,
-                             ConstView mask, bool transpose, std::int64_t kept, DType type)
-    : context_(context),
-      weight_(weight),
-      mask_(mask),
-      transpose_(transpose),
-      kept_(kept),
-      shape_{.pattern = pattern.packed(type),
-             .rows = weight.shape()[transpose ? 1 : 0],
-             .cols = weight.shape()[transpose ? 0 : 1],
-             .max_kept = kept,
-             .type = type},
-      storage_(DType::kU8, {packed_bytes(context, shape_)}, context.memory()) {
-  pack(/*same_mask=*/false);
-}
-
-void PackedOperand::pack(bool same_mask) {
-  pack_matrix(context_, {.dense = weight_,
-                         .mask = mask_,
-                         .shape = shape_,
-                         .storage = storage_.view(),
-                         .transpose = transpose_,
-                         .same_mask = same_mask});
+PackedWeight packed_weight(const Context& context, const GemmPattern& pattern, ConstView weight,
+                           ConstView mask, bool transpose, std::int64_t kept, DType type) {
+  return {context,
+          {.pattern = pattern.packed(type), .type = type, .transpose = transpose, .kept = kept},
+          weight,
+          mask};
 }
 
 }  // namespace twill::cli

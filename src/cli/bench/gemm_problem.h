@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// What `twill bench gemm` multiplies: shapes, patterns and random operands.
+// What `twill bench gemm` multiplies: shapes, patterns and masks.
 #pragma once
 
 #include <cstdint>
 #include <string>
 #include <vector>
 
+#include "measure/packed_weight.h"
 #include "ops/context.h"
-#include "ops/packing/packed_matrix.h"
-#include "tensor/tensor.h"
 
 namespace twill::cli {
 
@@ -34,35 +33,13 @@ struct GemmPattern {
 // 2:4-transposable, 2:4 (in rows), V:2:M with a number for M, or the share of zeros as "90%".
 GemmPattern parse_pattern(const std::string& word);
 
-// Uniform in [-1, 1), in the backend's memory.
-Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                     std::uint64_t stream);
-
-// Standard normal numbers, f32 or bf16; from 2^20 on they repeat, because the host draws slowly.
-Tensor normal_matrix(const Context& context, DType type, const Shape& shape, std::uint64_t stream);
-
 // Fills mask (outputs, inputs) u8 for the weight; unstructured ones are drawn.
 void search_mask(const Context& context, const GemmPattern& pattern, ConstView weight, View mask);
 std::int64_t count_kept(const Context& context, ConstView mask);
 
 // A weight packed for one product.
-class PackedOperand {
- public:
-  PackedOperand(const Context& context, const GemmPattern& pattern, ConstView weight,
-                ConstView mask, bool transpose, std::int64_t kept, DType type = DType::kF32);
-
-  void pack(bool same_mask);
-  PackedMatrix matrix() const {
-    return {.shape = shape_, .storage = storage_.view(), .kept = kept_};
-  }
-
- private:
-  const Context& context_;
-  ConstView weight_, mask_;
-  bool transpose_;
-  std::int64_t kept_;
-  PackedShape shape_;
-  Tensor storage_;
-};
+PackedWeight packed_weight(const Context& context, const GemmPattern& pattern, ConstView weight,
+                           ConstView mask, bool transpose, std::int64_t kept,
+                           DType type = DType::kF32);
 
 }  // namespace twill::cli

@@ -5,10 +5,10 @@
 #include <array>
 #include <utility>
 
-#include "base/rng.h"
-#include "cli/bench/paired_ratio.h"
+#include "measure/random_fill.h"
+#include "measure/ratio.h"
+#include "measure/turns.h"
 #include "models/initialise.h"
-#include "ops/numbers/cast.h"
 #include "ops/transfer.h"
 #include "sparsity/plan/measure_plan.h"
 #include "train/run/device_choice.h"
@@ -165,29 +165,7 @@ PartProbe::PartProbe(Context& context, const RunConfig& config, PartKind part,
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config.train.seed));
     masters.upload();
   }
-  part_->fill([this](View view, std::uint64_t stream) { fill_random(view, stream); });
-}
-
-// Standard normal numbers.
-void PartProbe::fill_random(View view, std::uint64_t stream) const {
-  std::vector<float> values(static_cast<std::size_t>(view.num_elements()));
-  constexpr std::size_t kDrawn = std::size_t{1} << 20;  // then they repeat
-  for (std::size_t i = 0; i < values.size(); ++i) {
-    if (i >= kDrawn) {
-      values[i] = values[i - kDrawn];
-      continue;
-    }
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, i);
-    values[i] = normal_float(bits[0], bits[1]);
-  }
-  Tensor wide(DType::kF32, view.shape(), context_.memory());
-  copy_in(context_, wide.view(), values.data());
-  if (view.dtype() == DType::kF32) {
-    copy(context_, view, wide.view());
-  } else {
-    cast(context_, {.x = wide.view(), .y = view});
-  }
-  wait(context_);
+  part_->fill([this](View view, std::uint64_t stream) { fill_normal(context_, view, stream); });
 }
 
 void PartProbe::step() {

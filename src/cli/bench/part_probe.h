@@ -52,7 +52,6 @@ class PartProbe {
   void step();
   template <class Body>
   WorkSeconds profile_of(const Body& body);
-  void fill_random(View view, std::uint64_t stream) const;
   bool decays_apart() const;
 
   Context& context_;

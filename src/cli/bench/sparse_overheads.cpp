@@ -6,8 +6,9 @@
 
 #include <fmt/format.h>
 
-#include "cli/bench/paired_ratio.h"
-#include "cli/bench/slice_times.h"
+#include "measure/random_fill.h"
+#include "measure/ratio.h"
+#include "measure/slices.h"
 #include "ops/layers/activation.h"
 #include "ops/packing/activation_sample.h"
 #include "ops/packing/pack_both.h"

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A plan measured in a process of its own, as PlanMaking::measure_apart asks for. To time packed products is to
+// A plan measured in a process of its own, as Supervisor asks for. To time packed products is to
 // launch them, and the driver of an H200 keeps it at lower clocks for as long as a process lives that has: a run
 // whose plan says dense would pay for what it does not use.
 #pragma once

@@ -155,7 +155,7 @@ void ProgressView::on_sample_begin() { print_line("\na sample of what it writes 
 
 void ProgressView::on_sample(std::string_view text) { print(std::string(text)); }
 
-void ProgressView::on_restart(double saved_seconds) {
+void ProgressView::show_new_process(double saved_seconds) {
   print_line(
       fmt::format("going on in a new process: packed products leave this one at lower clocks, "
                   "which would cost {} more",

@@ -32,8 +32,10 @@ class ProgressView : public TrainingListener {
   void on_checkpoint(const std::string& path) override;
   void on_sample_begin() override;
   void on_sample(std::string_view text) override;
-  void on_restart(double saved_seconds) override;
   void on_end(bool interrupted) override;
+
+  // The run goes on in a new process; staying here would cost so much more.
+  void show_new_process(double saved_seconds);
 
   const std::string& folder() const { return folder_; }
 

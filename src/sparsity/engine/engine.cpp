@@ -7,25 +7,6 @@
 #include "sparsity/recipe/scope.h"
 
 namespace twill {
-namespace {
-
-AttentionPattern pattern_of(AttentionMask mask) {
-  switch (mask) {
-    case AttentionMask::kLocal:
-      return AttentionPattern::kLocal;
-    case AttentionMask::kStrided:
-      return AttentionPattern::kStrided;
-    case AttentionMask::kUnion:
-      return AttentionPattern::kUnion;
-    case AttentionMask::kFixed:
-      return AttentionPattern::kFixed;
-    case AttentionMask::kCausal:
-      break;
-  }
-  return AttentionPattern::kCausal;
-}
-
-}  // namespace
 
 SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
@@ -103,7 +84,7 @@ void SparsityEngine::point_seams() {
   weights_.point_seams();
   const AttentionPart& part = phase().attention;
   for (AttentionSeam& seam : *attention_seams_) {
-    seam.pattern = pattern_of(part.mask);
+    seam.pattern = part.mask;
     seam.stride = part.stride > 0 ? part.stride : std::max<std::int64_t>(1, sequence_ / 8);
   }
 }
@@ -159,7 +140,7 @@ std::int64_t SparsityEngine::num_off() const {
 }
 
 bool SparsityEngine::trains_otherwise() const {
-  return !phase().activations.is_dense() || phase().attention.mask != AttentionMask::kCausal ||
+  return !phase().activations.is_dense() || phase().attention.mask != AttentionPattern::kCausal ||
          phase().quantise.format != NumberFormat::kNone;
 }
 

@@ -140,7 +140,7 @@ void PhaseConfig::fields(FieldVisitor& visit) {
 
 bool PhaseConfig::is_dense() const {
   return weights.is_dense() && wgrad.estimator == WgradEstimator::kDense &&
-         activations.is_dense() && attention.mask == AttentionMask::kCausal &&
+         activations.is_dense() && attention.mask == AttentionPattern::kCausal &&
          quantise.format == NumberFormat::kNone &&
          optimizer.second_moment == SecondMoment::kAdaptive;
 }

@@ -96,7 +96,7 @@ struct DecayPart {
 
 // Which pairs attention computes.
 struct AttentionPart {
-  AttentionMask mask = AttentionMask::kCausal;
+  AttentionPattern mask = AttentionPattern::kCausal;
   std::int64_t stride = 0;
   void fields(FieldVisitor& visit);
 };

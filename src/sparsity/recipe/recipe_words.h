@@ -6,6 +6,7 @@
 #include <cstdint>
 
 #include "base/words.h"
+#include "ops/attention/attention_pattern.h"
 
 namespace twill {
 
@@ -137,15 +138,14 @@ template <>
 inline constexpr auto kWords<DecayOn> = std::to_array<Word<DecayOn>>(
     {{"none", DecayOn::kNone}, {"gradients", DecayOn::kGradients}, {"weights", DecayOn::kWeights}});
 
-// Which pairs attention computes.
-enum class AttentionMask : std::uint8_t { kCausal, kLocal, kStrided, kUnion, kFixed };
+// Which pairs attention computes; what a recipe may ask for.
 template <>
-inline constexpr auto kWords<AttentionMask> =
-    std::to_array<Word<AttentionMask>>({{"causal", AttentionMask::kCausal},
-                                        {"local", AttentionMask::kLocal},
-                                        {"strided", AttentionMask::kStrided},
-                                        {"union", AttentionMask::kUnion},
-                                        {"fixed", AttentionMask::kFixed}});
+inline constexpr auto kWords<AttentionPattern> =
+    std::to_array<Word<AttentionPattern>>({{"causal", AttentionPattern::kCausal},
+                                           {"local", AttentionPattern::kLocal},
+                                           {"strided", AttentionPattern::kStrided},
+                                           {"union", AttentionPattern::kUnion},
+                                           {"fixed", AttentionPattern::kFixed}});
 
 // Rounding of the products' operands.
 enum class NumberFormat : std::uint8_t { kNone, kFp8, kFp8Reference };

@@ -4,11 +4,11 @@
 #include <sys/stat.h>
 
 #include <filesystem>
-#include <fstream>
 
 #include "base/cache_folder.h"
 #include "base/hash.h"
 #include "base/log.h"
+#include "base/machine.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/toml_config.h"
@@ -20,15 +20,6 @@ namespace twill {
 namespace {
 
 namespace fs = std::filesystem;
-
-// The name of the CPU, as far as the system tells.
-std::string cpu_name() {
-  std::ifstream file("/proc/cpuinfo");
-  std::string line;
-  while (std::getline(file, line))
-    if (line.starts_with("model name")) return line.substr(line.find(':') + 1);
-  return {};
-}
 
 // Another build is another program: its times are its own.
 std::string build_mark() {
@@ -82,13 +73,6 @@ std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntr
     log_warning(fmt::format("{}; measuring again", problem.what()));
   }
   return std::nullopt;
-}
-
-// Whether a plan measured by another process is a better one: it is found where that keeps it.
-bool is_measured_apart(const Context& context, const RunConfig& config, const fs::path& path,
-                       const PlanMaking& making) {
-  return making.measure_apart && !path.empty() && slowed_by_packed(context) > 0.0 &&
-         packs_matrices(context, storage_type(config, context));
 }
 
 void keep_plan(const fs::path& path, const Plan& plan) {
@@ -167,8 +151,9 @@ Plan make_plan(const Context& context, const RunConfig& config,
   const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
   const fs::path path = cached_plan(key_of(context, config, shapes));
   if (const auto kept = making.fresh ? std::nullopt : read_cached(path, shapes)) return *kept;
-  const bool apart = is_measured_apart(context, config, path, making);
-  if (apart && making.measure_apart(config))
+  const MeasuredElsewhere elsewhere =
+      making.elsewhere ? making.elsewhere(context, config) : MeasuredElsewhere::kNo;
+  if (elsewhere == MeasuredElsewhere::kKept)
     if (const auto kept = read_cached(path, shapes)) return *kept;
   Plan plan = measure_plan(context, config.recipe, layers,
                            {.tokens = config.micro_batch_tokens(),
@@ -177,7 +162,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
                             .type = storage_type(config, context),
                             .is_alone = making.is_alone,
                             .progress = making.progress});
-  if (!apart) keep_plan(path, plan);
+  if (elsewhere == MeasuredElsewhere::kNo) keep_plan(path, plan);
   return plan;
 }
 

@@ -15,15 +15,17 @@
 
 namespace twill {
 
+// kNo: nobody else measures it. kKept: it lies where plans are kept. kFailed: nobody could, and what is measured
+// here is for this run alone.
+enum class MeasuredElsewhere { kNo, kKept, kFailed };
+
 struct PlanMaking {
   MakeModel make_model = twill::make_model;
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};  // see PlanRequest
   bool fresh = false;     // measured again, whatever an earlier run has kept
   bool is_alone = false;  // see PlanRequest
-  // Has another process measure the plan of a config and keep it, on devices where packed products slow the
-  // process that runs them (KernelTable::slowed_by_packed): who reads its plan and packs nothing is not slowed.
-  // False: it has kept none, and the plan is measured here, for this run alone. Empty: always here.
-  std::function<bool(const RunConfig&)> measure_apart = {};
+  // Asked before a plan is measured here. Empty: kNo.
+  std::function<MeasuredElsewhere(const Context&, const RunConfig&)> elsewhere = {};
 };
 
 // `layers` are those of the model, before any memory is taken.

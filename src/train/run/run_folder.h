@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A run lives in a folder: config.toml, metrics.jsonl, checkpoints/step-00000120/….
+// A run lives in a folder: config.toml, metrics.jsonl, checkpoints/step-00000120/…
+// (docs/run_folder.md).
 #pragma once
 
 #include <memory>
@@ -26,6 +27,7 @@ class RunFolder {
   const std::string& path() const { return path_; }
   std::string name() const;
   std::string config_file() const { return path_ + "/config.toml"; }
+  std::string facts_file() const { return path_ + "/facts.json"; }
   std::string metrics_file() const { return path_ + "/metrics.jsonl"; }
   std::string plan_file() const { return path_ + "/plan.toml"; }
   std::string choices_file() const { return path_ + "/choices.txt"; }

@@ -8,8 +8,8 @@
 namespace twill {
 namespace {
 
-JsonLine record(const LayerHealth& layer) {
-  return JsonLine()
+MetricRecord record(const LayerHealth& layer) {
+  return MetricRecord()
       .add("flip_rate", layer.flip_rate)
       .add("interval_flip_rate", layer.interval_flip_rate)
       .add("kept_l1", layer.kept_l1)
@@ -18,8 +18,8 @@ JsonLine record(const LayerHealth& layer) {
       .add("beta", layer.beta);
 }
 
-JsonLine record(const FfnHealth& ffn) {
-  return JsonLine()
+MetricRecord record(const FfnHealth& ffn) {
+  return MetricRecord()
       .add("activation_density", ffn.activation_density)
       .add("dead_neurons", ffn.dead_neurons)
       .add("dropped_columns", ffn.dropped_columns)
@@ -56,15 +56,15 @@ std::string weights_text(const PhaseConfig& phase) {
 
 }  // namespace
 
-JsonLine health_record(const HealthSample& sample) {
-  JsonLine health = sample.has_mask ? record(sample.overall) : JsonLine();
-  JsonLine layers, ffns;
+MetricRecord health_record(const HealthSample& sample) {
+  MetricRecord health = sample.has_mask ? record(sample.overall) : MetricRecord();
+  MetricRecord layers, ffns;
   for (const LayerHealth& layer : sample.layers) layers.add(layer.name, record(layer));
   for (const FfnHealth& ffn : sample.ffns) ffns.add(ffn.name, record(ffn));
   if (!sample.layers.empty()) health.add("layers", layers);
   if (!sample.ffns.empty()) health.add("activations", record(sample.overall_ffn)).add("ffns", ffns);
   if (!sample.alarm.empty()) health.add("alarm", sample.alarm);
-  return JsonLine().add("step", sample.step).add("health", health);
+  return MetricRecord().add("step", sample.step).add("health", health);
 }
 
 std::string describe(const PhaseConfig& phase) {
@@ -76,7 +76,7 @@ std::string describe(const PhaseConfig& phase) {
   if (!activations.is_dense()) parts.push_back(pattern_text(activations) + " activations");
   if (phase.decay.on != DecayOn::kNone)
     parts.push_back(fmt::format("decay {} on {}", phase.decay.lambda, word_of(phase.decay.on)));
-  if (phase.attention.mask != AttentionMask::kCausal)
+  if (phase.attention.mask != AttentionPattern::kCausal)
     parts.push_back(fmt::format("{} attention", word_of(phase.attention.mask)));
   if (phase.quantise.format != NumberFormat::kNone)
     parts.push_back(fmt::format("{} products", word_of(phase.quantise.format)));

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run/training_run.h"
 
-#include <algorithm>
 #include <cmath>
 #include <filesystem>
 #include <memory>
@@ -11,13 +10,15 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
-#include "io/json_lines.h"
 #include "io/toml_config.h"
 #include "ops/transfer.h"
+#include "train/metrics/json_lines_sink.h"
+#include "train/metrics/metric_sinks.h"
 #include "train/model/any_model.h"
 #include "train/model/sampler.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
+#include "train/run/facts_file.h"
 #include "train/run/make_plan.h"
 #include "train/run/resumed_config.h"
 #include "train/run/run_folder.h"
@@ -67,7 +68,7 @@ class Run {
   Outcome execute() {
     prepare();
     while (trainer_->progress().step < config().train.steps) {
-      if (!stop_ && seconds_of_restart() > config().run.restart_saves) return restarted();
+      if (!stop_ && request_.hands_over && request_.hands_over(standing())) return handed_over();
       if (!one_step()) return interrupted();
     }
     // Ids without a tokenizer are no text that a person could read.
@@ -95,7 +96,7 @@ class Run {
       listener_.on_planning(done, all);
     };
     return make_plan(*context_, config,
-                     {.progress = progress, .measure_apart = request_.measure_apart});
+                     {.progress = progress, .elsewhere = request_.plan_elsewhere});
   }
 
   void prepare() {
@@ -116,7 +117,15 @@ class Run {
     const bool is_sparse = !config().recipe.is_dense();
     if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
     if (is_new) save_config();
-    listener_.on_begin(config(), facts(checkpoint));
+    const RunFacts run_facts = facts(checkpoint);
+    const RunConfig saved = saved_config();
+    const KnownFacts known{.context = *context_,
+                           .config = saved,
+                           .run = run_facts,
+                           .plan = is_sparse ? &plan : nullptr,
+                           .arguments = request_.arguments};
+    if (is_new) write_facts(folder_->facts_file(), known);
+    listener_.on_begin(config(), run_facts);
     if (is_sparse) listener_.on_plan(plan);
     if (!is_new) load_choices();
     // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
@@ -132,15 +141,24 @@ class Run {
       load_checkpoint(checkpoint, *trainer_);
       set_aside_later(checkpoint);
     }
-    if (!is_new) save_config();
+    if (!is_new) {
+      save_config();
+      add_resume(folder_->facts_file(), known, trainer_->progress().step);
+    }
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     meter_.emplace(*context_, trainer_->sparsity().flops().dense, product_roof);
-    JsonLinesFile::cut_after_step(folder_->metrics_file(), saved_step_);
-    metrics_.emplace(folder_->metrics_file());
+    begin_metrics();
     if (!checkpoint.empty()) return;
     // A recipe that begins sparse is sparse from the first figure on.
     trainer_->sparsity().before_step(*context_, 0);
     evaluate();
+  }
+
+  // The run's own file is part of what it promises: a checkpoint never knows steps that it has lost.
+  void begin_metrics() {
+    metrics_.add(std::make_shared<JsonLinesSink>(folder_->metrics_file()), OnSinkFailure::kStop);
+    for (const auto& sink : request_.sinks) metrics_.add(sink, OnSinkFailure::kGoOn);
+    metrics_.begin(saved_step_);
   }
 
   RunFacts facts(const std::string& checkpoint) const {
@@ -177,10 +195,16 @@ class Run {
     return facts;
   }
 
-  void save_config() {
+  // Every value as it is, the folder's name included.
+  RunConfig saved_config() const {
     RunConfig copy = config();
     copy.run.name = folder_->name();
-    write_file(folder_->config_file(), write_toml(copy));
+    return copy;
+  }
+
+  void save_config() {
+    RunConfig saved = saved_config();
+    write_file(folder_->config_file(), write_toml(saved));
   }
 
   // A backend that has measured which of its ways is quickest keeps to it for the whole run, resumed
@@ -225,8 +249,8 @@ class Run {
   void record(const StepResult& result) {
     const auto tokens =
         static_cast<double>(config().accumulation() * config().micro_batch_tokens());
-    JsonLine line;
-    line.add("step", result.step)
+    MetricRecord record;
+    record.add("step", result.step)
         .add("tokens", result.tokens)
         .add("loss", result.loss)
         .add("lr", result.lr)
@@ -234,23 +258,23 @@ class Run {
         .add("tokens_per_s", tokens / result.seconds);
     if (!config().recipe.is_dense()) {
       const Flops& flops = trainer_->sparsity().flops();
-      line.add("phase", trainer_->sparsity().phase_index())
+      record.add("phase", trainer_->sparsity().phase_index())
           .add("flops", flops.spent)
           .add("flops_dense", flops.dense)
           .add("flops_without_head", flops.spent_without_head)
           .add("flops_dense_without_head", flops.dense_without_head);
-      if (result.topology_update) line.add("topology_update", true);
+      if (result.topology_update) record.add("topology_update", true);
     }
     const bool is_shown =
         !meter_->has_floor() || due(result.step, config().log.every, config().train.steps);
     const StepShares shares =
-        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, line);
-    metrics_->append(line);
+        meter_->measure(result.seconds, trainer_->sparsity().flops().dense, is_shown, record);
+    metrics_.write(record);
     listener_.on_step(result, shares);
   }
 
   void record(const HealthSample& sample) {
-    metrics_->append(health_record(sample));
+    metrics_.write(health_record(sample));
     listener_.on_health(sample);
   }
 
@@ -266,21 +290,21 @@ class Run {
   // trained stand beside it.
   void evaluate() {
     const double loss = trainer_->evaluate();
-    JsonLine line;
-    line.add("step", trainer_->progress().step).add("val_loss", loss);
+    MetricRecord record;
+    record.add("step", trainer_->progress().step).add("val_loss", loss);
     const SparsityEngine& sparsity = trainer_->sparsity();
     const bool otherwise = sparsity.projects_weights() || sparsity.trains_otherwise();
     const double master = sparsity.projects_weights() ? trainer_->evaluate_master() : loss;
     const double as_trained = sparsity.trains_otherwise() ? trainer_->evaluate_as_trained() : loss;
-    if (otherwise) line.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
-    metrics_->append(line);
+    if (otherwise) record.add("val_loss_master", master).add("val_loss_as_trained", as_trained);
+    metrics_.write(record);
     listener_.on_evaluation(trainer_->progress().step, loss);
     if (otherwise) listener_.on_sparse_evaluation(master, as_trained);
   }
 
   void save() {
     // Metrics first: a checkpoint never knows steps that the metrics have lost.
-    metrics_->flush_to_disk();
+    metrics_.flush();
     save_choices();
     const std::string path =
         save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
@@ -294,30 +318,30 @@ class Run {
     return Outcome::kInterrupted;
   }
 
-  // What the steps to come would lose to packed products of this process alone, where they have none of their
-  // own; 0 elsewhere.
-  double seconds_of_restart() const {
+  RunStanding standing() const {
     const std::int64_t step = trainer_->progress().step;
     const SparsityEngine& sparsity = trainer_->sparsity();
     const Plan& plan = sparsity.plan();
-    const bool packs = !sparsity.forced_dense() && plan.is_packed_from(sparsity.phase_at(step));
-    if (!request_.may_restart || !has_packed_ || packs) return 0.0;
-    return plan.slowed_by_packed * static_cast<double>(config().train.steps - step) * step_seconds_;
+    const bool may_pack = !sparsity.forced_dense();
+    return {.config = config(),
+            .plan = plan,
+            .steps_left = config().train.steps - step,
+            .last_step_seconds = last_step_seconds_,
+            .last_step_packed = last_step_packed_,
+            .packs_from_here = may_pack && plan.is_packed_from(sparsity.phase_at(step))};
   }
 
   void note(const StepResult& result) {
     const SparsityEngine& sparsity = trainer_->sparsity();
-    has_packed_ |= !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
-    // The first of a process takes longer than others, and so does a search for masks.
-    step_seconds_ = step_seconds_ > 0.0 ? std::min(step_seconds_, result.seconds) : result.seconds;
+    last_step_seconds_ = result.seconds;
+    last_step_packed_ =
+        !sparsity.forced_dense() && sparsity.plan().is_packed(sparsity.phase_index());
   }
 
-  // A stop that was asked for comes first: the next process would not know of it.
-  Outcome restarted() {
+  // A stop that was asked for comes first: who goes on would not know of it.
+  Outcome handed_over() {
     if (saved_step_ != trainer_->progress().step) save();
-    if (stop_) return interrupted();
-    listener_.on_restart(seconds_of_restart());
-    return Outcome::kRestart;
+    return stop_ ? interrupted() : Outcome::kHandedOver;
   }
 
   // The update was not applied, so the state in front of this step is intact: save that.
@@ -352,12 +376,12 @@ class Run {
   Corpus corpus_;
   std::optional<Context> context_;
   std::optional<Trainer> trainer_;
-  std::optional<JsonLinesFile> metrics_;
+  MetricSinks metrics_;
   std::optional<StepMeter> meter_;
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;
-  bool has_packed_ = false;    // a step of this process
-  double step_seconds_ = 0.0;  // of the quickest
+  double last_step_seconds_ = 0.0;
+  bool last_step_packed_ = false;
 };
 
 }  // namespace

@@ -6,24 +6,41 @@
 #include <atomic>
 #include <cstdint>
 #include <functional>
+#include <memory>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "nn/builder.h"
+#include "train/metrics/metric_sink.h"
+#include "train/run/make_plan.h"
 #include "train/run/run_config.h"
 #include "train/step/step_meter.h"
 #include "train/step/trainer.h"
 
 namespace twill {
 
+// Where a run stands between two steps.
+struct RunStanding {
+  const RunConfig& config;
+  const Plan& plan;
+  std::int64_t steps_left = 0;
+  double last_step_seconds = 0.0;  // 0: this process has made none
+  bool last_step_packed = false;   // it had packed products
+  bool packs_from_here = false;    // a step to come will have some
+};
+
 struct TrainRequest {
   std::string config_file;             // may be empty
   std::vector<std::string> overrides;  // key=value
   std::string resume;                  // a run or one of its checkpoints; empty starts a new run
-  std::function<bool(const RunConfig&)> measure_apart = {};  // see PlanMaking
-  // Whether kRestart may be the outcome.
-  bool may_restart = false;
+  // See PlanMaking.
+  std::function<MeasuredElsewhere(const Context&, const RunConfig&)> plan_elsewhere = {};
+  // Asked before every step: whether somebody else shall go on with the run. Empty: never.
+  std::function<bool(const RunStanding&)> hands_over = {};
+  std::vector<std::string> arguments = {};  // of the command, for facts.json
+  // Where metrics go besides metrics.jsonl. One that fails is left out from then on, with a warning.
+  std::vector<std::shared_ptr<MetricSink>> sinks = {};
 };
 
 // One source of a mix: how much of the run it serves, and how often it is seen in all.
@@ -67,14 +84,11 @@ class TrainingListener {
   virtual void on_checkpoint(const std::string& /*path*/) {}
   virtual void on_sample_begin() {}
   virtual void on_sample(std::string_view /*text*/) {}
-  // Before kRestart: what staying in this process would cost.
-  virtual void on_restart(double /*saved_seconds*/) {}
   virtual void on_end(bool /*interrupted*/) {}
 };
 
-// kRestart: the run is saved and should be resumed by another process, because packed products, which the steps
-// to come do not have, keep the device at lower clocks for as long as this one lives.
-enum class Outcome { kDone, kInterrupted, kRestart };
+// kHandedOver: the run is saved, and TrainRequest::hands_over wants somebody else to resume it.
+enum class Outcome { kDone, kInterrupted, kHandedOver };
 
 // Trains until the config's last step, or until `stop` is set: then it saves and returns. Throws
 // twill::Error when the user can do something about it; what was saved stays usable.

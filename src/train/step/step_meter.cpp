@@ -11,7 +11,7 @@ double share(double part, double whole) { return whole > 0.0 ? part / whole : 0.
 }  // namespace
 
 StepShares StepMeter::measure(double seconds, double counted_flops, bool asks_device,
-                              JsonLine& line) {
+                              MetricRecord& record) {
   const double rate = (counted_flops - std::exchange(counted_flops_, counted_flops)) / seconds;
   const auto read = context_.kernels().readings;
   const bool is_read = asks_device && read != nullptr;
@@ -20,11 +20,11 @@ StepShares StepMeter::measure(double seconds, double counted_flops, bool asks_de
                           .mfu = share(rate, context_.device().peak_flops),
                           .roof = share(rate, product_roof_),
                           .readings = readings_};
-  if (shares.mfu > 0.0) line.add("mfu", shares.mfu);
-  if (shares.roof > 0.0) line.add("roof_share", shares.roof);
+  if (shares.mfu > 0.0) record.add("mfu", shares.mfu);
+  if (shares.roof > 0.0) record.add("roof_share", shares.roof);
   if (!is_read) return shares;
-  if (readings_.memory_bytes) line.add("gpu_memory_bytes", *readings_.memory_bytes);
-  if (readings_.power_watts) line.add("power_watts", *readings_.power_watts);
+  if (readings_.memory_bytes) record.add("gpu_memory_bytes", *readings_.memory_bytes);
+  if (readings_.power_watts) record.add("power_watts", *readings_.power_watts);
   return shares;
 }
 

@@ -5,8 +5,8 @@
 
 #include <optional>
 
-#include "io/json_lines.h"
 #include "ops/context.h"
+#include "train/metrics/metric_record.h"
 
 namespace twill {
 
@@ -31,8 +31,8 @@ class StepMeter {
   void set_floor(double seconds) { floor_seconds_ = seconds; }
 
   // Call it for every step. With `asks_device` the device is read, up to a millisecond in which it
-  // stands still, and `line` gets what it says; shares go into the line in any case.
-  StepShares measure(double seconds, double counted_flops, bool asks_device, JsonLine& line);
+  // stands still, and `record` gets what it says; shares go into it in any case.
+  StepShares measure(double seconds, double counted_flops, bool asks_device, MetricRecord& record);
 
  private:
   const Context& context_;

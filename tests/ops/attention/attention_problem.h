@@ -69,12 +69,14 @@ struct AttentionForwardProblem {
     const Buffer qkv_in = setup.buffer(qkv);
     const Buffer out = setup.buffer(rubbish(shape.out().num_elements()));
     const Buffer lse = setup.wide(rubbish(shape.lse().num_elements()));
-    AttentionForwardArgs args{.qkv = qkv_in.view(shape.qkv()),
+    const auto [q, k, v] = split_qkv(qkv_in.view(shape.qkv()), shape.H);
+    AttentionForwardArgs args{.q = q,
+                              .k = k,
+                              .v = v,
                               .out = out.view(shape.out()),
                               .lse = lse.view(shape.lse()),
                               .scale = scale,
-                              .pattern = pattern,
-                              .stride = stride};
+                              .mask = {pattern, stride}};
     Tensor workspace = poisoned_workspace(context, args);
     args.workspace = workspace.view();
     attention_forward(context, args);
@@ -127,20 +129,27 @@ struct AttentionBackwardProblem {
     const Buffer qkv_in = setup.buffer(qkv), out_in = setup.buffer(out);
     const Buffer lse_in = setup.wide(lse), dout_in = setup.buffer(dout);
     const Buffer dqkv = setup.buffer(rubbish(shape.qkv().num_elements()));
-    const AttentionForwardArgs forward{.qkv = qkv_in.view(shape.qkv()),
+    const auto [q, k, v] = split_qkv(qkv_in.view(shape.qkv()), shape.H);
+    const auto [dq, dk, dv] = split_qkv(dqkv.view(shape.qkv()), shape.H);
+    const AttentionForwardArgs forward{.q = q,
+                                       .k = k,
+                                       .v = v,
                                        .out = out_in.view(shape.out()),
                                        .lse = lse_in.view(shape.lse()),
                                        .scale = scale};
     Tensor workspace = poisoned_workspace(context, forward);
-    attention_backward(context, {.qkv = forward.qkv,
+    attention_backward(context, {.q = q,
+                                 .k = k,
+                                 .v = v,
                                  .out = forward.out,
                                  .lse = forward.lse,
                                  .dout = dout_in.view(shape.out()),
-                                 .dqkv = dqkv.view(shape.qkv()),
+                                 .dq = dq,
+                                 .dk = dk,
+                                 .dv = dv,
                                  .workspace = workspace.view(),
                                  .scale = scale,
-                                 .pattern = pattern,
-                                 .stride = stride});
+                                 .mask = {pattern, stride}});
     return {{"dqkv", dqkv.values(), dqkv.dtype()}};
   }
 

@@ -158,34 +158,49 @@ TEST_F(AttentionReference, GradientOfPatternsMatchesFiniteDifferences) {
   }
 }
 
-TEST(AttentionErrors, NameTheOperand) {
-  const Buffer qkv_data(Values(24), DType::kF32), out_data(Values(12), DType::kF32);
-  const Buffer lse_data(Values(6), DType::kF32);
-  const View qkv = qkv_data.view({1, 3, 4, 2}), out = out_data.view({1, 3, 2, 2});
+class AttentionErrors : public testing::Test {
+ protected:
+  // B 1, T 3, S 5, H 2, K 1, D 2.
+  const Buffer q_data{Values(12), DType::kF32}, kv_data{Values(10), DType::kF32};
+  const Buffer lse_data{Values(6), DType::kF32}, lengths_data{Values(1), DType::kI32};
+  const View q = q_data.view({1, 3, 2, 2}), kv = kv_data.view({1, 5, 1, 2});
   const View lse = lse_data.view({1, 2, 3});
-  const AttentionForwardArgs forward{.qkv = qkv, .out = out, .lse = lse};
+};
+
+TEST_F(AttentionErrors, NameTheOperandOfForward) {
+  const AttentionForwardArgs forward{.q = q, .k = kv, .v = kv, .out = q, .lse = lse};
   EXPECT_NO_THROW(validate(forward));
   expect_refused(
       forward, [](auto& args) { args.lse = {}; }, "[attention] lse is missing");
   expect_refused(
-      forward,
-      [&](auto& args) {
-        args.qkv = qkv_data.view({3, 8});
-      },
-      "[attention] qkv must have shape (B, T, H + 2 K, D) and out (B, T, H, D), got "
-      "(3, 8) and (1, 3, 2, 2)");
+      forward, [](auto& args) { args.k = {}; }, "[attention] k is missing");
   expect_refused(
       forward,
       [&](auto& args) {
-        args.out = out_data.view({3, 1, 2, 2});
+        args.q = q_data.view({6, 2});
       },
-      "[attention] out must match qkv in B, T and D, got (3, 1, 2, 2) and (1, 3, 4, 2)");
+      "[attention] q must have shape (B, T, H, D) and k (B, S, K, D), got (6, 2) and (1, 5, 1, 2)");
   expect_refused(
       forward,
       [&](auto& args) {
-        args.out = lse_data.view({1, 3, 1, 2});
+        args.k = kv_data.view({1, 2, 1, 5});
       },
-      "[attention] 1 query heads must be a multiple of the key/value heads, got 3 / 2");
+      "[attention] k must match q in B and D, got (1, 2, 1, 5) and (1, 3, 2, 2)");
+  expect_refused(
+      forward, [&](auto& args) { args.v = q; },
+      "[attention] v must have the shape of k, (1, 5, 1, 2), got (1, 3, 2, 2)");
+  expect_refused(
+      forward,
+      [&](auto& args) {
+        args.k = args.v = q_data.view({1, 2, 3, 2});
+      },
+      "[attention] 2 query heads must be a multiple of the 3 key/value heads");
+  expect_refused(
+      forward,
+      [&](auto& args) {
+        args.out = q_data.view({3, 1, 2, 2});
+      },
+      "[attention] out must have shape (1, 3, 2, 2), got (3, 1, 2, 2)");
   expect_refused(
       forward,
       [&](auto& args) {
@@ -193,52 +208,74 @@ TEST(AttentionErrors, NameTheOperand) {
       },
       "[attention] lse must have shape (1, 2, 3), got (1, 3, 2)");
   expect_refused(
-      forward, [](auto& args) { args.stride = 0; }, "[attention] stride must be 1 or more, got 0");
+      forward, [](auto& args) { args.mask.stride = 0; },
+      "[attention] stride must be 1 or more, got 0");
+  expect_refused(
+      forward, [&](auto& args) { args.q = ConstHeadsView(q.bytes(), DType::kF32, q.shape(), 3); },
+      "[attention] rows of q must lie 4 elements apart or more, got 3");
+  expect_refused(
+      forward, [&](auto& args) { args.key_lengths = lse; },
+      "[attention] key_lengths must be i32, got f32");
+  expect_refused(
+      forward,
+      [&](auto& args) {
+        args.query_lengths = lengths_data.view({1, 1});
+      },
+      "[attention] query_lengths must have shape (1), got (1, 1)");
+}
 
-  const AttentionBackwardArgs backward{
-      .qkv = qkv, .out = out, .lse = lse, .dout = out, .dqkv = qkv};
+TEST_F(AttentionErrors, NameTheOperandOfBackward) {
+  const AttentionBackwardArgs backward{.q = q,
+                                       .k = kv,
+                                       .v = kv,
+                                       .out = q,
+                                       .lse = lse,
+                                       .dout = q,
+                                       .dq = q,
+                                       .dk = kv,
+                                       .dv = kv,
+                                       .key_lengths = lengths_data.view({1})};
   EXPECT_NO_THROW(validate(backward));
   expect_refused(
       backward, [](auto& args) { args.dout = {}; }, "[attention] dout is missing");
   expect_refused(
-      backward,
-      [&](auto& args) {
-        args.out = lse_data.view({1, 3, 1, 2});
-      },
-      "must be a multiple of the key/value heads");
+      backward, [](auto& args) { args.dv = {}; }, "[attention] dv is missing");
   expect_refused(
       backward, [&](auto& args) { args.lse = lse_data.view({6}); },
       "[attention] lse must have shape (1, 2, 3), got (6)");
   expect_refused(
-      backward, [&](auto& args) { args.dout = out_data.view({12}); },
+      backward, [&](auto& args) { args.dout = q_data.view({12}); },
       "[attention] dout must have shape (1, 3, 2, 2), got (12)");
   expect_refused(
-      backward, [&](auto& args) { args.dqkv = qkv_data.view({24}); },
-      "[attention] dqkv must have shape (1, 3, 4, 2), got (24)");
+      backward, [&](auto& args) { args.dk = q; },
+      "[attention] dk must have shape (1, 5, 1, 2), got (1, 3, 2, 2)");
   expect_refused(
-      backward, [](auto& args) { args.stride = -3; },
+      backward, [&](auto& args) { args.dv = HeadsView(kv.bytes(), DType::kF32, kv.shape(), 1); },
+      "[attention] rows of dv must lie 2 elements apart or more, got 1");
+  expect_refused(
+      backward, [](auto& args) { args.mask.stride = -3; },
       "[attention] stride must be 1 or more, got -3");
+  expect_refused(
+      backward,
+      [&](auto& args) {
+        args.key_lengths = lengths_data.view({1, 1});
+      },
+      "[attention] key_lengths must have shape (1), got (1, 1)");
 }
 
-TEST(AttentionErrors, NameTheMissingWorkspace) {
+TEST_F(AttentionErrors, NameTheMissingWorkspace) {
   KernelTable greedy = reference_table();
   greedy.attention_workspace_bytes = [](const AttentionForwardArgs&, const Device&) {
     return std::int64_t{100};
   };
   const Context context(greedy, 1);
-  const Buffer qkv(Values(6), DType::kF32), out(Values(2), DType::kF32), lse({0}, DType::kF32);
   const Buffer small(Values(99), DType::kU8);
-  const AttentionForwardArgs forward{.qkv = qkv.view({1, 1, 3, 2}),
-                                     .out = out.view({1, 1, 1, 2}),
-                                     .lse = lse.view({1, 1, 1}),
-                                     .workspace = small.view({99})};
+  const AttentionForwardArgs forward{
+      .q = q, .k = kv, .v = kv, .out = q, .lse = lse, .workspace = small.view({99})};
   expect_error([&] { attention_forward(context, forward); },
                "[attention] workspace must have at least 100 bytes, got 99");
-  const AttentionBackwardArgs backward{.qkv = forward.qkv,
-                                       .out = forward.out,
-                                       .lse = forward.lse,
-                                       .dout = forward.out,
-                                       .dqkv = qkv.view({1, 1, 3, 2})};
+  const AttentionBackwardArgs backward{
+      .q = q, .k = kv, .v = kv, .out = q, .lse = lse, .dout = q, .dq = q, .dk = kv, .dv = kv};
   expect_error([&] { attention_backward(context, backward); },
                "[attention] workspace must have at least 100 bytes, got 0");
 }

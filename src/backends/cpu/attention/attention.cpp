@@ -7,10 +7,12 @@
 // depends on the shape alone.
 //
 // Bound by FMAs: scores are computed for what the pattern shows (attention_reach.h), plus 8 T per
-// head at every edge of its band. Where that is little, by the rows of qkv that come and go.
+// head at every edge of its band. Where that is little, by the rows of q, k and v that come and go.
+// Tokens beyond a length cost nothing but the zeros that are written.
 #include "ops/attention/attention.h"
 
 #include <algorithm>
+#include <type_traits>
 
 #include "backends/cpu/attention/attention_scratch.h"
 #include "backends/cpu/attention/attention_simd.h"
@@ -24,36 +26,34 @@ namespace {
 constexpr std::int64_t kQueriesPerTask = 512;
 static_assert(kQueriesPerTask % kAttentionBlock == 0);
 
-// Where the heads of a packed (B, T, H + 2 K, D) buffer lie.
-struct Layout {
-  Layout(const Shape& qkv, const Shape& out)
-      : B(out[0]), T(out[1]), H(out[2]), K((qkv[2] - out[2]) / 2), D(out[3]) {}
-
-  template <class Args>
-  HeadShape head_shape(const Args& args) const {
-    return {.T = T,
-            .D = D,
-            .stride = (H + 2 * K) * D,
-            .out_stride = H * D,
-            .scale = static_cast<float>(args.scale),
-            .pattern = args.pattern,
-            .pattern_stride = args.stride};
-  }
-  std::int64_t query(std::int64_t b, std::int64_t h) const { return (b * T * (H + 2 * K) + h) * D; }
-  std::int64_t key(std::int64_t b, std::int64_t kv) const { return query(b, H + kv); }
-  std::int64_t value(std::int64_t b, std::int64_t kv) const { return query(b, H + K + kv); }
-  std::int64_t out(std::int64_t b, std::int64_t h) const { return (b * T * H + h) * D; }
-  std::int64_t lse(std::int64_t b, std::int64_t h) const { return (b * H + h) * T; }
-
-  std::int64_t B, T, H, K, D;
-};
-
-std::int64_t scratch_size(const Layout& layout) {
-  return AttentionScratch(layout.T, layout.D, nullptr).size;
+std::int64_t length_of(const ConstView& lengths, std::int64_t b, std::int64_t all) {
+  return lengths ? std::clamp<std::int64_t>(lengths.as<std::int32_t>()[b], 0, all) : all;
 }
 
-float* scratch_of(const View& workspace, const Layout& layout, int thread) {
-  return reinterpret_cast<float*>(workspace.bytes()) + thread * scratch_size(layout);
+template <class Args>
+HeadShape shape_of(const Args& args, const AttentionExtents& is, std::int64_t b) {
+  return {.num_queries = length_of(args.query_lengths, b, is.T),
+          .num_keys = length_of(args.key_lengths, b, is.S),
+          .all_queries = is.T,
+          .all_keys = is.S,
+          .D = is.D,
+          .scale = static_cast<float>(args.scale),
+          .mask = args.mask};
+}
+
+// Head h of sequence b.
+template <class Byte>
+auto rows_of(const BasicHeadsView<Byte>& heads, std::int64_t b, std::int64_t h) {
+  using T = std::conditional_t<std::is_const_v<Byte>, const float, float>;
+  return HeadRows<T>{heads.template as<float>() + heads.at(b, 0, h), heads.row_stride()};
+}
+
+std::int64_t scratch_size(const AttentionExtents& is) {
+  return AttentionScratch(is.S, is.D, nullptr).size;
+}
+
+float* scratch_of(const View& workspace, const AttentionExtents& is, int thread) {
+  return reinterpret_cast<float*>(workspace.bytes()) + thread * scratch_size(is);
 }
 
 // Head of task `index` of `count`: threads take tasks in turn, and each gets neighbouring heads.
@@ -85,53 +85,50 @@ void run_heads(Queue& queue, std::int64_t num_pieces, std::int64_t num_heads, co
 }  // namespace
 
 std::int64_t attention_workspace_bytes(const AttentionForwardArgs& args, const Device& device) {
-  const Layout layout(args.qkv.shape(), args.out.shape());
-  return device.num_threads * scratch_size(layout) * static_cast<std::int64_t>(sizeof(float));
+  return device.num_threads * scratch_size(AttentionExtents(args)) *
+         static_cast<std::int64_t>(sizeof(float));
 }
 
 void attention_forward(const AttentionForwardArgs& args, const Device&, Queue& queue) {
-  const Layout layout(args.qkv.shape(), args.out.shape());
-  const std::int64_t num_pieces = (layout.T + kQueriesPerTask - 1) / kQueriesPerTask;
-  const float* qkv = args.qkv.as<float>();
+  const AttentionExtents is(args);
+  const std::int64_t num_pieces = (is.T + kQueriesPerTask - 1) / kQueriesPerTask;
   const auto head_of = [&](std::int64_t piece, std::int64_t head, int thread) -> HeadForward {
     // Late queries see more keys: they come first, so that the end is even.
     const std::int64_t begin = (num_pieces - 1 - piece) * kQueriesPerTask;
-    const std::int64_t b = head / layout.H, h = head % layout.H;
-    const std::int64_t kv = h / (layout.H / layout.K);
-    return {.shape = layout.head_shape(args),
+    const std::int64_t b = head / is.H, h = head % is.H;
+    const std::int64_t kv = h / (is.H / is.K);
+    return {.shape = shape_of(args, is, b),
             .begin = begin,
-            .end = std::min(layout.T, begin + kQueriesPerTask),
-            .q = qkv + layout.query(b, h),
-            .k = qkv + layout.key(b, kv),
-            .v = qkv + layout.value(b, kv),
-            .out = args.out.as<float>() + layout.out(b, h),
-            .lse = args.lse.as<float>() + layout.lse(b, h),
-            .scratch = scratch_of(args.workspace, layout, thread)};
+            .end = std::min(is.T, begin + kQueriesPerTask),
+            .q = rows_of(args.q, b, h),
+            .k = rows_of(args.k, b, kv),
+            .v = rows_of(args.v, b, kv),
+            .out = rows_of(HeadsView(args.out), b, h),
+            .lse = args.lse.as<float>() + (b * is.H + h) * is.T,
+            .scratch = scratch_of(args.workspace, is, thread)};
   };
-  run_heads(queue, num_pieces, layout.B * layout.H, head_of, attend);
+  run_heads(queue, num_pieces, is.B * is.H, head_of, attend);
 }
 
 void attention_backward(const AttentionBackwardArgs& args, const Device&, Queue& queue) {
-  const Layout layout(args.qkv.shape(), args.out.shape());
-  const float* qkv = args.qkv.as<float>();
-  float* dqkv = args.dqkv.as<float>();
+  const AttentionExtents is(args);
   const auto head_of = [&](std::int64_t, std::int64_t head, int thread) -> HeadBackward {
-    const std::int64_t group = layout.H / layout.K;
-    const std::int64_t b = head / layout.K, kv = head % layout.K, h = kv * group;
-    return {.shape = layout.head_shape(args),
-            .num_queries = group,
-            .q = qkv + layout.query(b, h),
-            .k = qkv + layout.key(b, kv),
-            .v = qkv + layout.value(b, kv),
-            .out = args.out.as<float>() + layout.out(b, h),
-            .dout = args.dout.as<float>() + layout.out(b, h),
-            .lse = args.lse.as<float>() + layout.lse(b, h),
-            .dq = dqkv + layout.query(b, h),
-            .dk = dqkv + layout.key(b, kv),
-            .dv = dqkv + layout.value(b, kv),
-            .scratch = scratch_of(args.workspace, layout, thread)};
+    const std::int64_t group = is.H / is.K;
+    const std::int64_t b = head / is.K, kv = head % is.K, h = kv * group;
+    return {.shape = shape_of(args, is, b),
+            .group = group,
+            .q = rows_of(args.q, b, h),
+            .k = rows_of(args.k, b, kv),
+            .v = rows_of(args.v, b, kv),
+            .out = rows_of(ConstHeadsView(args.out), b, h),
+            .dout = rows_of(ConstHeadsView(args.dout), b, h),
+            .lse = args.lse.as<float>() + (b * is.H + h) * is.T,
+            .dq = rows_of(args.dq, b, h),
+            .dk = rows_of(args.dk, b, kv),
+            .dv = rows_of(args.dv, b, kv),
+            .scratch = scratch_of(args.workspace, is, thread)};
   };
-  run_heads(queue, 1, layout.B * layout.K, head_of, attend_backward);
+  run_heads(queue, 1, is.B * is.K, head_of, attend_backward);
 }
 
 }  // namespace twill::cpu

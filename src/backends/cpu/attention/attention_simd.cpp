@@ -5,7 +5,8 @@
 // Operands are copied into scratch first, with T padded to 64 and D to 16 by zeros: a padded key is
 // seen by padded queries only, and those are not written back. Of a band, scores are computed for
 // four keys and groups of 16 queries where one pair is visible; the other two products take four
-// queries with the keys that one of them sees, or four keys with the queries that see one.
+// queries with the keys that one of them sees, or four keys with the queries that see one. Of a
+// rectangle (attention_reach.h) all pairs are computed, and keys are copied before the first block.
 #include "backends/cpu/simd_targets.h"
 #undef HWY_TARGET_INCLUDE
 #define HWY_TARGET_INCLUDE "backends/cpu/attention/attention_simd.cpp"
@@ -105,72 +106,110 @@ void spread(const QueryBlock& block, float* scores, const float* from, std::int6
 }
 
 // Keys [keys.begin, keys.end), padded to whole blocks.
-void pack_keys(const HeadShape& shape, Span keys, const float* from, const AttentionScratch& s,
-               const KeyRows& to) {
+void pack_keys(const HeadShape& shape, Span keys, const HeadRows<const float>& from,
+               const AttentionScratch& s, const KeyRows& to) {
   const std::int64_t padded = AttentionScratch::round_up(keys.end, kBlock) - keys.begin;
-  pack_rows(from + keys.begin * shape.stride, shape.stride, keys.end - keys.begin, shape.D,
+  pack_rows(from.row(keys.begin), from.stride, keys.end - keys.begin, shape.D,
             to.all + keys.begin * s.width, padded, s.width);
 }
 
 // The ends of blocks before token `end`.
 void pack_ends(const HeadShape& shape, const AttentionReach& reach, std::int64_t end,
-               const float* from, const AttentionScratch& s, const KeyRows& to) {
+               const HeadRows<const float>& from, const AttentionScratch& s, const KeyRows& to) {
   if (reach.far != FarKeys::kEnds) return;
   const std::int64_t count = end / reach.stride;
-  pack_rows(from + (reach.stride - 1) * shape.stride, reach.stride * shape.stride, count, shape.D,
-            to.ends, AttentionScratch::round_up(count, kTileRows), s.width);
+  pack_rows(from.row(reach.stride - 1), reach.stride * from.stride, count, shape.D, to.ends,
+            AttentionScratch::round_up(count, kTileRows), s.width);
 }
 
-// Where the dense product was cheaper: scores of hidden pairs become -inf.
+// Where the dense product was cheaper, and in a rectangle: scores of hidden pairs become -inf.
 void hide(const QueryBlock& block, float* scores) {
-  if (!block.reach.hides) return;
-  hide_between_teeth(
-      block.reach.stride, block.reach.shown_band,
-      {.t = block.t, .num_keys = block.near.count, .width = kBlock, .scores = scores});
+  const ScoreBlock all{.t = block.t,
+                       .first_key = block.near.key,
+                       .num_keys = block.near.count,
+                       .width = kBlock,
+                       .scores = scores};
+  if (block.reach.is_rectangle)
+    return hide_unseen(block.reach.mask, block.near.key + block.near.shown, all);
+  if (block.reach.hides) hide_between_teeth(block.reach.stride, block.reach.shown_band, all);
 }
+
+// Zeros in the rows [begin, end) of a result.
+void clear_rows(const HeadRows<float>& to, std::int64_t begin, std::int64_t end, std::int64_t D) {
+  for (std::int64_t t = begin; t < end; ++t) std::fill_n(to.row(t), D, 0.0f);
+}
+
+// Queries that exist of a task's.
+std::int64_t end_of(const HeadForward& head) { return std::min(head.end, head.shape.num_queries); }
 
 // What the block at t of a head reads.
 void fetch_block(const HeadForward& head, std::int64_t t, RowsAhead& ahead) {
   const HeadShape& shape = head.shape;
-  const std::int64_t rows = std::min(kBlock, head.end - t);
-  for (const float* from : {head.k, head.v, head.q})
-    ahead.add(from + t * shape.stride, shape.stride, rows);
+  const std::int64_t rows = std::min(kBlock, end_of(head) - t);
+  if (!is_rectangular(shape.mask, shape.num_queries, shape.num_keys))
+    for (const HeadRows<const float>& from : {head.k, head.v})
+      ahead.add(from.row(t), from.stride, rows);
+  ahead.add(head.q.row(t), head.q.stride, rows);
+}
+
+// Queries of a rectangle that see no key have no softmax.
+void clear_unseeing(const HeadForward& head, const QueryBlock& block) {
+  if (!block.reach.is_rectangle) return;
+  for (std::int64_t i = block.t; i < block.t + block.rows; ++i) {
+    if (sees_any(block.reach.mask, i, block.reach.num_keys)) continue;
+    clear_rows(head.out, i, i + 1, head.shape.D);
+    head.lse[i] = 0.0f;
+  }
 }
 
 void forward_block(const HeadForward& head, const QueryBlock& block, const AttentionScratch& s,
                    RowsAhead& ahead) {
   const HeadShape& shape = head.shape;
-  const Span tokens{block.t, block.t + block.rows};
-  pack_keys(shape, tokens, head.k, s, s.k);
-  pack_keys(shape, tokens, head.v, s, s.v);
-  pack_rows(head.q + block.t * shape.stride, shape.stride, block.rows, shape.D, s.q, kBlock,
-            s.width);
+  if (!block.reach.is_rectangle) {
+    const Span tokens{block.t, block.t + block.rows};
+    pack_keys(shape, tokens, head.k, s, s.k);
+    pack_keys(shape, tokens, head.v, s, s.v);
+  }
+  pack_rows(head.q.row(block.t), head.q.stride, block.rows, shape.D, s.q, kBlock, s.width);
   transpose_block(s.q, s.width, shape.scale, s.q_columns);
   score(block, s.k, {s.q, s.q_columns, shape.scale}, s.width, s.scores, ahead);
   hide(block, s.scores);
   softmax_columns(block, s.scores, far_of(block, s.scores), head.lse + block.t, s.factors);
   mix(block, s.scores, s.v, s.width, s.result, ahead);
-  write_rows(s.result, s.width, block.rows, s.factors, head.out + block.t * shape.out_stride,
-             shape.out_stride, shape.D);
+  write_rows(s.result, s.width, block.rows, s.factors, head.out.row(block.t), head.out.stride,
+             shape.D);
+  clear_unseeing(head, block);
+}
+
+// Keys that are copied before the first of the queries [begin, end): those before it, which the
+// blocks bring no more; of a rectangle all that they see.
+Span keys_before(const AttentionReach& reach, std::int64_t begin, std::int64_t end) {
+  if (!reach.is_rectangle)
+    return {reach.far == FarKeys::kTeeth ? 0 : reach.first_key(begin) / kTileRows * kTileRows,
+            begin};
+  const Span keys = reach.keys_of(begin, end);
+  return {keys.begin, std::max(keys.begin, keys.end)};
 }
 
 void attend_impl(const HeadForward& head, const HeadForward* next) {
   const HeadShape& shape = head.shape;
-  const AttentionReach reach(shape.pattern, shape.pattern_stride, shape.T);
-  const AttentionScratch s(shape.T, shape.D, head.scratch);
-  // Keys before the first block; those of a block come with it.
-  const Span past{
-      reach.far == FarKeys::kTeeth ? 0 : reach.first_key(head.begin) / kTileRows * kTileRows,
-      head.begin};
+  const std::int64_t head_end = end_of(head);
+  const std::int64_t missing = std::max(head.begin, head_end);
+  clear_rows(head.out, missing, head.end, shape.D);
+  std::fill(head.lse + missing, head.lse + head.end, 0.0f);
+  if (head.begin >= head_end) return;
+  const AttentionReach reach(shape.mask, shape.num_queries, shape.num_keys);
+  const AttentionScratch s(reach.num_packed(), shape.D, head.scratch);
+  const Span past = keys_before(reach, head.begin, head_end);
   pack_keys(shape, past, head.k, s, s.k);
   pack_keys(shape, past, head.v, s, s.v);
-  pack_ends(shape, reach, head.end, head.k, s, s.k);
-  pack_ends(shape, reach, head.end, head.v, s, s.v);
-  for (std::int64_t t = head.begin; t < head.end; t += kBlock) {
-    const QueryBlock block(reach, t, head.end);
+  pack_ends(shape, reach, head_end, head.k, s, s.k);
+  pack_ends(shape, reach, head_end, head.v, s, s.v);
+  for (std::int64_t t = head.begin; t < head_end; t += kBlock) {
+    const QueryBlock block(reach, t, head_end);
     RowsAhead ahead(shape.D);
-    ahead.add(head.out + t * shape.out_stride, shape.out_stride, block.rows);
-    if (t + kBlock < head.end)
+    ahead.add(head.out.row(t), head.out.stride, block.rows);
+    if (t + kBlock < head_end)
       fetch_block(head, t + kBlock, ahead);
     else if (next != nullptr)
       fetch_block(*next, next->begin, ahead);
@@ -180,11 +219,11 @@ void attend_impl(const HeadForward& head, const HeadForward* next) {
 
 // lse[i] and dout[i]·out[i], zeros for padded rows.
 void prepare_rows(const HeadShape& shape, const QueryBlock& block, const float* lse,
-                  const float* out, const AttentionScratch& s) {
+                  const HeadRows<const float>& out, const AttentionScratch& s) {
   for (std::int64_t row = 0; row < kBlock; ++row) {
     const bool is_real = row < block.rows;
     const float* a = s.dout + row * s.width;
-    const float* b = out + row * shape.out_stride;
+    const float* b = out.row(block.t + row);
     s.lse[row] = is_real ? lse[row] : 0.0f;
     s.delta[row] = is_real ? sum_over(shape.D,
                                       [&](std::int64_t i, std::int64_t count) HWY_ATTR {
@@ -197,32 +236,32 @@ void prepare_rows(const HeadShape& shape, const QueryBlock& block, const float* 
 // What the block at t of query head h reads; keys and values come with the first head.
 void fetch_block(const HeadBackward& head, std::int64_t h, std::int64_t t, RowsAhead& ahead) {
   const HeadShape& shape = head.shape;
-  const std::int64_t rows = std::min(kBlock, shape.T - t);
-  const std::int64_t out_at = t * shape.out_stride + h * shape.D;
-  ahead.add(head.q + t * shape.stride + h * shape.D, shape.stride, rows);
-  ahead.add(head.dout + out_at, shape.out_stride, rows);
-  ahead.add(head.out + out_at, shape.out_stride, rows);
+  const std::int64_t rows = std::min(kBlock, shape.num_queries - t);
+  for (const HeadRows<const float>& from : {head.q, head.dout, head.out})
+    ahead.add(from.further(h, shape.D).row(t), from.stride, rows);
   if (h > 0) return;
-  ahead.add(head.k + t * shape.stride, shape.stride, rows);
-  ahead.add(head.v + t * shape.stride, shape.stride, rows);
+  const std::int64_t keys = std::min(rows, shape.num_keys - t);
+  ahead.add(head.k.row(t), head.k.stride, keys);
+  ahead.add(head.v.row(t), head.v.stride, keys);
 }
 
 // What is written, and what is read next, while the block at t of query head h is computed.
 RowsAhead rows_after(const HeadBackward& head, const HeadBackward* next, std::int64_t h,
                      std::int64_t t) {
   const HeadShape& shape = head.shape;
-  const std::int64_t rows = std::min(kBlock, shape.T - t), at = t * shape.stride;
+  const std::int64_t rows = std::min(kBlock, shape.num_queries - t);
   RowsAhead ahead(shape.D);
-  ahead.add(head.dq + at + h * shape.D, shape.stride, rows);
-  if (t + kBlock < shape.T)
+  ahead.add(head.dq.further(h, shape.D).row(t), head.dq.stride, rows);
+  if (t + kBlock < shape.num_queries)
     fetch_block(head, h, t + kBlock, ahead);
-  else if (h + 1 < head.num_queries)
+  else if (h + 1 < head.group)
     fetch_block(head, h + 1, 0, ahead);
   else if (next != nullptr)
     fetch_block(*next, 0, 0, ahead);
-  if (h + 1 < head.num_queries) return ahead;
-  ahead.add(head.dk + at, shape.stride, rows);
-  ahead.add(head.dv + at, shape.stride, rows);
+  if (h + 1 < head.group) return ahead;
+  const std::int64_t keys = std::min(rows, shape.num_keys - t);
+  ahead.add(head.dk.row(t), head.dk.stride, keys);
+  ahead.add(head.dv.row(t), head.dv.stride, keys);
   return ahead;
 }
 
@@ -230,15 +269,15 @@ RowsAhead rows_after(const HeadBackward& head, const HeadBackward* next, std::in
 void backward_block(const HeadBackward& head, const QueryBlock& block, std::int64_t h,
                     const AttentionScratch& s, RowsAhead& ahead) {
   const HeadShape& shape = head.shape;
-  const std::int64_t t = block.t, at = t * shape.stride + h * shape.D;
-  const std::int64_t out_at = t * shape.out_stride + h * shape.D;
-  if (h == 0) {
+  const std::int64_t t = block.t;
+  const HeadRows<const float> q = head.q.further(h, shape.D), dout = head.dout.further(h, shape.D);
+  if (h == 0 && !block.reach.is_rectangle) {
     pack_keys(shape, {t, t + block.rows}, head.k, s, s.k);
     pack_keys(shape, {t, t + block.rows}, head.v, s, s.v);
   }
-  pack_rows(head.q + at, shape.stride, block.rows, shape.D, s.q, kBlock, s.width);
-  pack_rows(head.dout + out_at, shape.out_stride, block.rows, shape.D, s.dout, kBlock, s.width);
-  prepare_rows(shape, block, head.lse + h * shape.T + t, head.out + out_at, s);
+  pack_rows(q.row(t), q.stride, block.rows, shape.D, s.q, kBlock, s.width);
+  pack_rows(dout.row(t), dout.stride, block.rows, shape.D, s.dout, kBlock, s.width);
+  prepare_rows(shape, block, head.lse + h * shape.all_queries + t, head.out.further(h, shape.D), s);
 
   transpose_block(s.q, s.width, shape.scale, s.q_columns);
   score(block, s.k, {s.q, s.q_columns, shape.scale}, s.width, s.scores, ahead);
@@ -252,7 +291,8 @@ void backward_block(const HeadBackward& head, const QueryBlock& block, std::int6
   spread(block, s.dp, s.q, s.width, s.dk, ahead);
   mix(block, s.dp, s.k, s.width, s.result, ahead);
   std::fill_n(s.factors, kBlock, shape.scale);
-  write_rows(s.result, s.width, block.rows, s.factors, head.dq + at, shape.stride, shape.D);
+  const HeadRows<float> dq = head.dq.further(h, shape.D);
+  write_rows(s.result, s.width, block.rows, s.factors, dq.row(t), dq.stride, shape.D);
 }
 
 // The rows of `ends` are added to those of the keys they were gathered from.
@@ -264,29 +304,37 @@ void return_ends(const AttentionReach& reach, const AttentionScratch& s, const K
   }
 }
 
-// to (T, D) = factor from (T, width).
+// to (num_tokens, D) = factor from (num_tokens, width), zeros for the keys behind them.
 void write_gradient(const HeadShape& shape, const AttentionScratch& s, const float* from,
-                    float factor, float* to) {
+                    float factor, const HeadRows<float>& to) {
   std::fill_n(s.factors, kBlock, factor);
-  for (std::int64_t t = 0; t < shape.T; t += kBlock)
-    write_rows(from + t * s.width, s.width, std::min(kBlock, shape.T - t), s.factors,
-               to + t * shape.stride, shape.stride, shape.D);
+  for (std::int64_t t = 0; t < s.num_tokens; t += kBlock)
+    write_rows(from + t * s.width, s.width, std::min(kBlock, s.num_tokens - t), s.factors,
+               to.row(t), to.stride, shape.D);
+  clear_rows(to, s.num_tokens, shape.all_keys, shape.D);
 }
 
 void attend_backward_impl(const HeadBackward& head, const HeadBackward* next) {
   const HeadShape& shape = head.shape;
-  const AttentionReach reach(shape.pattern, shape.pattern_stride, shape.T);
-  const AttentionScratch s(shape.T, shape.D, head.scratch);
-  pack_ends(shape, reach, shape.T, head.k, s, s.k);
-  pack_ends(shape, reach, shape.T, head.v, s, s.v);
+  const std::int64_t num_queries = shape.num_queries;
+  const AttentionReach reach(shape.mask, num_queries, shape.num_keys);
+  const AttentionScratch s(reach.num_packed(), shape.D, head.scratch);
+  for (std::int64_t h = 0; h < head.group; ++h)
+    clear_rows(head.dq.further(h, shape.D), num_queries, shape.all_queries, shape.D);
+  if (reach.is_rectangle) {
+    pack_keys(shape, {0, shape.num_keys}, head.k, s, s.k);
+    pack_keys(shape, {0, shape.num_keys}, head.v, s, s.v);
+  }
+  pack_ends(shape, reach, num_queries, head.k, s, s.k);
+  pack_ends(shape, reach, num_queries, head.v, s, s.v);
   for (const KeyRows& gradient : {s.dk, s.dv}) {
     std::fill_n(gradient.all, s.T * s.width, 0.0f);
     if (reach.far == FarKeys::kEnds) std::fill_n(gradient.ends, s.max_ends * s.width, 0.0f);
   }
-  for (std::int64_t h = 0; h < head.num_queries; ++h)
-    for (std::int64_t t = 0; t < shape.T; t += kBlock) {
+  for (std::int64_t h = 0; h < head.group; ++h)
+    for (std::int64_t t = 0; t < num_queries; t += kBlock) {
       RowsAhead ahead = rows_after(head, next, h, t);
-      backward_block(head, QueryBlock(reach, t, shape.T), h, s, ahead);
+      backward_block(head, QueryBlock(reach, t, num_queries), h, s, ahead);
     }
   for (const KeyRows& gradient : {s.dk, s.dv}) return_ends(reach, s, gradient);
   write_gradient(shape, s, s.dk.all, shape.scale, head.dk);

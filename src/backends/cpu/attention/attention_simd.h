@@ -8,26 +8,40 @@
 
 namespace twill::cpu {
 
-// One head: row t of q, k, v, dq, dk, dv starts at t stride, of out and dout at t out_stride.
-struct HeadShape {
-  std::int64_t T;
-  std::int64_t D;
+// Tokens of one head, from row to row `stride` elements apart.
+template <class T>
+struct HeadRows {
+  T* data;
   std::int64_t stride;
-  std::int64_t out_stride;
-  float scale;
-  AttentionPattern pattern;
-  std::int64_t pattern_stride;
+
+  T* row(std::int64_t t) const { return data + t * stride; }
+  // The head `heads` further, of `size` elements each.
+  HeadRows further(std::int64_t heads, std::int64_t size) const {
+    return {data + heads * size, stride};
+  }
 };
 
-// Queries [begin, end) of one head; begin is a multiple of the block.
+// One head. Tokens beyond num_queries and num_keys do not exist: of them nothing is read, and zeros
+// are written to results up to all_queries and all_keys.
+struct HeadShape {
+  std::int64_t num_queries;
+  std::int64_t num_keys;
+  std::int64_t all_queries;
+  std::int64_t all_keys;
+  std::int64_t D;
+  float scale;
+  AttentionMask mask;
+};
+
+// Queries [begin, end) of one head, of those that exist or not; begin is a multiple of the block.
 struct HeadForward {
   HeadShape shape;
   std::int64_t begin;
   std::int64_t end;
-  const float* q;
-  const float* k;
-  const float* v;
-  float* out;
+  HeadRows<const float> q;
+  HeadRows<const float> k;
+  HeadRows<const float> v;
+  HeadRows<float> out;
   float* lse;
   float* scratch;
 };
@@ -35,20 +49,20 @@ struct HeadForward {
 // while the end of this one is computed.
 void attend(const HeadForward& head, const HeadForward* next);
 
-// One key/value head and the num_queries heads that read it. Pointers are those of the first query
-// head; the next one's q, dq, out and dout lie D further, its lse T further.
+// One key/value head and the `group` query heads that read it. Rows are those of the first query
+// head; the next one's q, dq, out and dout lie D further, its lse all_queries further.
 struct HeadBackward {
   HeadShape shape;
-  std::int64_t num_queries;
-  const float* q;
-  const float* k;
-  const float* v;
-  const float* out;
-  const float* dout;
+  std::int64_t group;
+  HeadRows<const float> q;
+  HeadRows<const float> k;
+  HeadRows<const float> v;
+  HeadRows<const float> out;
+  HeadRows<const float> dout;
   const float* lse;
-  float* dq;
-  float* dk;
-  float* dv;
+  HeadRows<float> dq;
+  HeadRows<float> dk;
+  HeadRows<float> dv;
   float* scratch;
 };
 void attend_backward(const HeadBackward& head, const HeadBackward* next);

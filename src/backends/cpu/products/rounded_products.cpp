@@ -3,7 +3,7 @@
 // as f32; then the ordinary kernel runs. So the terms of every sum are those of the device, and what
 // is left between the two is the order of sums and the rounding of what the device stores.
 //
-// Rounded is what a bf16 device takes as bf16 operands: a, b and bias; qkv, out and dout. Sums and
+// Rounded is what a bf16 device takes as bf16 operands: a, b and bias; q, k, v, out and dout. Sums and
 // statistics are not: c, addend, lse. Neither are p and ds inside attention, which a device rounds.
 //
 // Bound by memory, 8 B per element of an operand: 5 to 15 % of a step of 1024 tokens at width 512. A
@@ -51,6 +51,22 @@ ConstView rounded(const ConstView& x, std::size_t slot, Queue& queue) {
   return view_of(to, x.shape());
 }
 
+// Rows of a copy lie side by side.
+ConstHeadsView rounded(const ConstHeadsView& x, std::size_t slot, Queue& queue) {
+  if (!x || x.num_elements() == 0 || x.dtype() != DType::kF32) return x;
+  const Shape& shape = x.shape();
+  const std::int64_t tokens = shape[0] * shape[1], row = shape[2] * shape[3];
+  const float* from = x.as<float>();
+  float* to = cpu::cpu_queue(queue).rounded_operands().slot(slot, x.num_elements());
+  const std::int64_t grain = cpu::rows_per_task(kPiece, row);
+  cpu::run_pieces(queue, tokens, grain, [&](std::int64_t begin, std::int64_t end) {
+    for (std::int64_t token = begin; token < end; ++token)
+      for (std::int64_t i = 0; i < row; ++i)
+        to[token * row + i] = to_float(to_bf16(from[token * x.row_stride() + i]));
+  });
+  return ConstHeadsView(ConstView(view_of(to, shape)));
+}
+
 void rounded_gemm(const GemmArgs& args, const Device& device, Queue& queue) {
   GemmArgs product = args;
   product.a = rounded(args.a, 0, queue);
@@ -62,16 +78,20 @@ void rounded_gemm(const GemmArgs& args, const Device& device, Queue& queue) {
 void rounded_attention_forward(const AttentionForwardArgs& args, const Device& device,
                                Queue& queue) {
   AttentionForwardArgs pass = args;
-  pass.qkv = rounded(args.qkv, 0, queue);
+  pass.q = rounded(args.q, 0, queue);
+  pass.k = rounded(args.k, 1, queue);
+  pass.v = rounded(args.v, 2, queue);
   cpu_table().attention_forward(pass, device, queue);
 }
 
 void rounded_attention_backward(const AttentionBackwardArgs& args, const Device& device,
                                 Queue& queue) {
   AttentionBackwardArgs pass = args;
-  pass.qkv = rounded(args.qkv, 0, queue);
-  pass.out = rounded(args.out, 1, queue);
-  pass.dout = rounded(args.dout, 2, queue);
+  pass.q = rounded(args.q, 0, queue);
+  pass.k = rounded(args.k, 1, queue);
+  pass.v = rounded(args.v, 2, queue);
+  pass.out = rounded(args.out, 3, queue);
+  pass.dout = rounded(args.dout, 4, queue);
   cpu_table().attention_backward(pass, device, queue);
 }
 

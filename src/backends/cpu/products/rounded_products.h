@@ -15,7 +15,7 @@ namespace twill::cpu {
 // of the first step and are not allocated again.
 class RoundedOperands {
  public:
-  static constexpr std::size_t kSlots = 3;  // a, b, bias; qkv, out, dout
+  static constexpr std::size_t kSlots = 5;  // a, b, bias; q, k, v, out, dout
 
   // `count` floats, 64-byte aligned; what they held is lost.
   float* slot(std::size_t index, std::int64_t count);

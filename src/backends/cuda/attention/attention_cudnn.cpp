@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by cuDNN's graph API. Strides let it read the packed qkv buffer and write dqkv as it
-// lies: nothing is copied. A plan is made once per shape and lives as long as the process; the
-// scale is an argument of the plan.
+// Attention by cuDNN's graph API. Strides let it read q, k and v and write their gradients as they
+// lie: nothing is copied. A plan is made once per shape and lives as long as the process; the scale
+// and lengths are arguments of the plan. cuDNN leaves open what it writes to rows that do not exist or
+// see nothing: attention_clear.cu does it, in calls that can have such rows.
 //
 // The deterministic backward pass keeps ds for all pairs, 2 T² bytes per head, in the workspace. So
 // it runs over slices of the batch (and of the heads, where one sequence alone is too long) that
@@ -23,6 +24,7 @@
 #include <optional>
 #include <unordered_map>
 
+#include "backends/cuda/attention/attention_clear.h"
 #include "backends/cuda/attention/attention_cudnn_graph.h"
 #include "backends/cuda/runtime/check.h"
 #include "backends/cuda/runtime/launch.h"
@@ -39,7 +41,8 @@ namespace {
 
 // What cuDNN takes, but for the condition on T that depends on more than its size.
 bool may_take(DType dtype, const AttentionSizes& sizes) {
-  return dtype == DType::kBf16 && sizes.D % 8 == 0 && sizes.D <= 128 && sizes.T >= 64;
+  return dtype == DType::kBf16 && sizes.D % 8 == 0 && sizes.D <= 128 && sizes.T >= 64 &&
+         sizes.S >= 64;
 }
 
 // Every new shape costs a plan, and that is compiled: some 0.4 s. So prompts of all lengths stay
@@ -47,13 +50,17 @@ bool may_take(DType dtype, const AttentionSizes& sizes) {
 // the rows' sums in the workspace on 32-byte lines.
 bool takes(DType dtype, const AttentionSizes& sizes) {
   constexpr std::int64_t kManyPairs = std::int64_t{1} << 27;
-  const bool is_large = sizes.B * sizes.H * sizes.T * sizes.T >= kManyPairs;
-  return sizes.B > 0 && may_take(dtype, sizes) && sizes.T % (is_large ? 8 : 64) == 0;
+  const bool is_large = sizes.B * sizes.H * sizes.T * sizes.S >= kManyPairs;
+  const std::int64_t step = is_large ? 8 : 64;
+  return sizes.B > 0 && may_take(dtype, sizes) && sizes.T % step == 0 && sizes.S % step == 0;
 }
 
 // Whether the pattern shows every key up to the query, whatever its name.
-bool is_causal(AttentionPattern pattern, std::int64_t stride, std::int64_t tokens) {
+bool shows_all_before(AttentionPattern pattern, std::int64_t stride, std::int64_t tokens) {
   switch (pattern) {
+    case AttentionPattern::kFull:
+    case AttentionPattern::kWindow:
+      return false;
     case AttentionPattern::kCausal:
       return true;
     case AttentionPattern::kLocal:
@@ -67,17 +74,60 @@ bool is_causal(AttentionPattern pattern, std::int64_t stride, std::int64_t token
   return false;
 }
 
-// ds of the backward pass in bf16, with T rounded up to tiles.
+// The band of pairs that a call shows; nothing: it is no band, and a case for our own kernel. So is
+// the local pattern of a recipe, whose runs would have other bits with cuDNN.
+std::optional<PairBand> band_of(const AttentionMask& mask, const AttentionSizes& sizes) {
+  if (shows_all_before(mask.kind, mask.stride, sizes.T)) return PairBand{.right = 0};
+  if (mask.kind == AttentionPattern::kFull) return PairBand{};
+  if (mask.kind == AttentionPattern::kWindow) {
+    if (mask.stride >= std::max(sizes.T, sizes.S)) return PairBand{};
+    return PairBand{.left = mask.stride, .right = mask.stride - 1};
+  }
+  const bool is_general = sizes.has_lengths || sizes.T != sizes.S;
+  if (mask.kind != AttentionPattern::kLocal || !is_general) return {};
+  return PairBand{.left = mask.stride, .right = 0};
+}
+
+// The call as cuDNN is asked to take it, or nothing.
+template <class Args>
+std::optional<AttentionSizes> sizes_taken(const Args& args) {
+  AttentionSizes sizes = AttentionSizes::of(args);
+  if (!takes(args.out.dtype(), sizes)) return {};
+  // cuDNN wants the lengths of both or of none.
+  sizes.has_lengths = static_cast<bool>(args.key_lengths);
+  if (sizes.has_lengths != static_cast<bool>(args.query_lengths)) return {};
+  const std::optional<PairBand> band = band_of(args.mask, sizes);
+  if (!band) return {};
+  sizes.band = *band;
+  return sizes;
+}
+
+// 16-byte accesses fit every row.
+template <class Byte>
+bool has_aligned_rows(const BasicHeadsView<Byte>& heads) {
+  return reinterpret_cast<std::uintptr_t>(heads.bytes()) % 16 == 0 && heads.row_stride() % 8 == 0;
+}
+template <class Args>
+bool are_heads_aligned(const Args& args) {
+  return has_aligned_rows(args.q) && has_aligned_rows(args.k) && has_aligned_rows(args.v);
+}
+
+// Whether some rows may be missing, or see nothing.
+bool needs_clearing(const AttentionSizes& sizes) {
+  return sizes.has_lengths || (sizes.band.left != PairBand::kUnbounded && sizes.T > sizes.S);
+}
+
+// ds of the backward pass in bf16, with T and S rounded up to tiles.
 std::int64_t pair_bytes(const AttentionSizes& sizes) {
-  const std::int64_t T = ceil_div(sizes.T, 128) * 128;
-  return sizes.B * sizes.H * T * T * 2;
+  const std::int64_t T = ceil_div(sizes.T, 128) * 128, S = ceil_div(sizes.S, 128) * 128;
+  return sizes.B * sizes.H * T * S * 2;
 }
 
 // A generous guess at what the backward pass needs. Seen with cuDNN 9.19 on sm_90: ds, 4 bytes per
 // row, 256 more, and where heads are grouped dk and dv of every query head in bf16. Grows with
 // B and T; what a plan really needs decides when it is used.
 std::int64_t likely_bytes(const AttentionSizes& sizes) {
-  const std::int64_t rows = sizes.B * sizes.H * ceil_div(sizes.T, 128) * 128;
+  const std::int64_t rows = sizes.B * sizes.H * ceil_div(std::max(sizes.T, sizes.S), 128) * 128;
   return pair_bytes(sizes) + rows * (8 * sizes.D + 16) + (1 << 20);
 }
 
@@ -180,10 +230,11 @@ class Library {
     } catch (const std::exception& error) {
       problem = error.what();
     }
-    log_warning(fmt::format("attention {} of ({}, {}, {} + 2 {}, {}) runs without cuDNN: {}",
-                            key.direction == Direction::kForward ? "forward" : "backward",
-                            key.sizes.B, key.sizes.T, key.sizes.H, key.sizes.K, key.sizes.D,
-                            problem));
+    const AttentionSizes& sizes = key.sizes;
+    const char* direction = key.direction == Direction::kForward ? "forward" : "backward";
+    log_warning(fmt::format(
+        "attention {} of ({}, {}, {}, {}) to ({}, {}, {}, {}) runs without cuDNN: {}", direction,
+        sizes.B, sizes.T, sizes.H, sizes.D, sizes.B, sizes.S, sizes.K, sizes.D, problem));
     return nullptr;
   }
 
@@ -197,8 +248,19 @@ std::int64_t size_of_workspace(const View& workspace) {
 }
 
 // The part of a view that a slice begins with: cuDNN takes inputs by the same pointer as outputs.
-void* bytes_at(const ConstView& view, std::int64_t element) {
+template <class AnyView>
+void* bytes_at(const AnyView& view, std::int64_t element) {
   return const_cast<std::byte*>(view.bytes()) + element * size_of(view.dtype());
+}
+
+using Operands = std::unordered_map<std::int64_t, void*>;
+
+// The lengths of the sequences from b on.
+template <class Args>
+void add_lengths(const Args& args, std::int64_t b, Operands& operands) {
+  if (!args.key_lengths) return;
+  operands[kKeyLengths] = bytes_at(args.key_lengths, b);
+  operands[kQueryLengths] = bytes_at(args.query_lengths, b);
 }
 
 struct Slice {
@@ -229,23 +291,20 @@ Slice choose_slice(Library& library, const AttentionSizes& all, std::int64_t giv
 
 void run_slice(Library& library, const AttentionBackwardArgs& args, const Slice& slice,
                std::int64_t b, std::int64_t kv, const Device& device, Queue& queue) {
-  const AttentionSizes all = AttentionSizes::of(args);
-  const std::int64_t h = kv * (all.H / all.K), D = all.D;
-  const std::int64_t q = b * all.T * all.packed_stride() + h * D;
-  const std::int64_t k = b * all.T * all.packed_stride() + (all.H + kv) * D, v = k + all.K * D;
-  const std::int64_t out = b * all.T * all.out_stride() + h * D;
+  const AttentionExtents is(args);
+  const std::int64_t h = kv * (is.H / is.K), out = (b * is.T * is.H + h) * is.D;
   float scale = static_cast<float>(args.scale);
-  std::unordered_map<std::int64_t, void*> operands{
-      {kQ, bytes_at(args.qkv, q)},
-      {kK, bytes_at(args.qkv, k)},
-      {kV, bytes_at(args.qkv, v)},
-      {kOut, bytes_at(args.out, out)},
-      {kDOut, bytes_at(args.dout, out)},
-      {kLse, bytes_at(args.lse, (b * all.H + h) * all.T)},
-      {kScale, &scale},
-      {kDQ, bytes_at(args.dqkv, q)},
-      {kDK, bytes_at(args.dqkv, k)},
-      {kDV, bytes_at(args.dqkv, v)}};
+  Operands operands{{kQ, bytes_at(args.q, args.q.at(b, 0, h))},
+                    {kK, bytes_at(args.k, args.k.at(b, 0, kv))},
+                    {kV, bytes_at(args.v, args.v.at(b, 0, kv))},
+                    {kOut, bytes_at(args.out, out)},
+                    {kDOut, bytes_at(args.dout, out)},
+                    {kLse, bytes_at(args.lse, (b * is.H + h) * is.T)},
+                    {kScale, &scale},
+                    {kDQ, bytes_at(args.dq, args.dq.at(b, 0, h))},
+                    {kDK, bytes_at(args.dk, args.dk.at(b, 0, kv))},
+                    {kDV, bytes_at(args.dv, args.dv.at(b, 0, kv))}};
+  add_lengths(args, b, operands);
   library.run(*slice.plan, operands, args.workspace, device, queue);
 }
 
@@ -253,7 +312,7 @@ void run_slice(Library& library, const AttentionBackwardArgs& args, const Slice&
 
 std::int64_t cudnn_attention_workspace_bytes(const AttentionForwardArgs& args) {
   const AttentionSizes all = AttentionSizes::of(args);
-  if (all.B == 0 || !may_take(args.qkv.dtype(), all) || !Library::get().is_open()) return 0;
+  if (all.B == 0 || !may_take(args.q.dtype(), all) || !Library::get().is_open()) return 0;
   // At least one group of heads of one sequence, within reason. Both terms grow with B and T, so
   // that smaller calls may share the workspace of the largest.
   return std::max(std::min(kMostBytes, likely_bytes(all.sliced(1, 1))),
@@ -261,42 +320,41 @@ std::int64_t cudnn_attention_workspace_bytes(const AttentionForwardArgs& args) {
 }
 
 bool cudnn_attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue) {
-  const AttentionSizes all = AttentionSizes::of(args);
-  if (!takes(args.qkv.dtype(), all) || !is_causal(args.pattern, args.stride, all.T)) return false;
-  if (!is_aligned({args.qkv, args.out, args.lse, args.workspace})) return false;
+  const std::optional<AttentionSizes> all = sizes_taken(args);
+  if (!all || !are_heads_aligned(args)) return false;
+  if (!is_aligned({args.out, args.lse, args.workspace})) return false;
   Library& library = Library::get();
   if (!library.is_open()) return false;
   const std::lock_guard lock(library.mutex);
-  Plan* plan = library.find(Direction::kForward, all, device, queue);
+  Plan* plan = library.find(Direction::kForward, *all, device, queue);
   if (plan == nullptr || plan->workspace_bytes > size_of_workspace(args.workspace)) return false;
 
   float scale = static_cast<float>(args.scale);
-  std::unordered_map<std::int64_t, void*> operands{
-      {kQ, bytes_at(args.qkv, 0)},
-      {kK, bytes_at(args.qkv, all.H * all.D)},
-      {kV, bytes_at(args.qkv, (all.H + all.K) * all.D)},
-      {kOut, args.out.bytes()},
-      {kLse, args.lse.bytes()},
-      {kScale, &scale}};
+  Operands operands{{kQ, bytes_at(args.q, 0)}, {kK, bytes_at(args.k, 0)}, {kV, bytes_at(args.v, 0)},
+                    {kOut, args.out.bytes()},  {kLse, args.lse.bytes()},  {kScale, &scale}};
+  add_lengths(args, 0, operands);
   library.run(*plan, operands, args.workspace, device, queue);
+  if (needs_clearing(*all)) clear_missing(args, queue);
   return true;
 }
 
 bool cudnn_attention_backward(const AttentionBackwardArgs& args, const Device& device,
                               Queue& queue) {
-  const AttentionSizes all = AttentionSizes::of(args);
-  if (!takes(args.qkv.dtype(), all) || !is_causal(args.pattern, args.stride, all.T)) return false;
-  if (!is_aligned({args.qkv, args.out, args.lse, args.dout, args.dqkv, args.workspace}))
+  const std::optional<AttentionSizes> all = sizes_taken(args);
+  if (!all || !are_heads_aligned(args)) return false;
+  if (!has_aligned_rows(args.dq) || !has_aligned_rows(args.dk) || !has_aligned_rows(args.dv))
     return false;
+  if (!is_aligned({args.out, args.lse, args.dout, args.workspace})) return false;
   Library& library = Library::get();
   if (!library.is_open()) return false;
   const std::lock_guard lock(library.mutex);
-  const Slice slice = choose_slice(library, all, size_of_workspace(args.workspace), device, queue);
+  const Slice slice = choose_slice(library, *all, size_of_workspace(args.workspace), device, queue);
   if (slice.plan == nullptr) return false;
 
-  for (std::int64_t b = 0; b < all.B; b += slice.sizes.B)
-    for (std::int64_t kv = 0; kv < all.K; kv += slice.sizes.K)
+  for (std::int64_t b = 0; b < all->B; b += slice.sizes.B)
+    for (std::int64_t kv = 0; kv < all->K; kv += slice.sizes.K)
       run_slice(library, args, slice, b, kv, device, queue);
+  if (needs_clearing(*all)) clear_missing(args, queue);
   return true;
 }
 

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by cuDNN: bf16, every key up to the query, heads of up to 128 elements. The library is
-// opened at run time; without it, or in a build without its headers, every call says no.
+// Attention by cuDNN: bf16, heads of up to 128 elements; every key up to the query, all keys, or a
+// window of them; with the lengths of keys and queries or with none. The library is opened at run
+// time; without it, or in a build without its headers, every call says no.
 #pragma once
 
 #include <string>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention as a graph of cuDNN's frontend: tensors with strides, so that the packed qkv buffer is
-// read and dqkv is written in place. For attention_cudnn.cpp only.
+// Attention as a graph of cuDNN's frontend: tensors with strides, so that q, k and v are read and
+// their gradients are written where they lie. For attention_cudnn.cpp only.
 #pragma once
 
 // The header's own copy of a JSON library changes how floats are written: keep it out of here.
@@ -15,44 +15,99 @@
 #include <cstdint>
 #include <memory>
 
-#include "tensor/shape.h"
+#include "ops/attention/attention.h"
 
 namespace twill::cuda {
 
 namespace fe = cudnn_frontend;
 
+// Query i sees keys j with i - left < j <= i + right.
+struct PairBand {
+  static constexpr std::int64_t kUnbounded = -1;
+  std::int64_t left = kUnbounded, right = kUnbounded;
+
+  auto operator<=>(const PairBand&) const = default;
+};
+
+// Elements from token to token. Those of gradients are 0 in a forward call.
+struct RowStrides {
+  std::int64_t q = 0, k = 0, v = 0, out = 0, dq = 0, dk = 0, dv = 0;
+
+  auto operator<=>(const RowStrides&) const = default;
+};
+
 // A call's operands: all of B and K, or a slice of them. Heads beyond the slice only set strides.
 struct AttentionSizes {
-  std::int64_t B, T, H, K, D;
-  std::int64_t all_heads, all_kv_heads;
+  std::int64_t B, T, S, H, K, D;
+  RowStrides strides;
+  PairBand band = {};
+  bool has_lengths = false;
 
   template <class Args>
   static AttentionSizes of(const Args& args) {
-    const Shape& qkv = args.qkv.shape();
-    const std::int64_t H = args.num_heads(), K = args.num_kv_heads();
-    return {qkv[0], qkv[1], H, K, qkv[3], H, K};
+    const AttentionExtents is(args);
+    AttentionSizes sizes{is.B, is.T, is.S, is.H, is.K, is.D, {}};
+    sizes.strides.q = args.q.row_stride();
+    sizes.strides.k = args.k.row_stride();
+    sizes.strides.v = args.v.row_stride();
+    sizes.strides.out = is.H * is.D;
+    if constexpr (requires { args.dq; }) {
+      sizes.strides.dq = args.dq.row_stride();
+      sizes.strides.dk = args.dk.row_stride();
+      sizes.strides.dv = args.dv.row_stride();
+    }
+    return sizes;
   }
   AttentionSizes sliced(std::int64_t batch, std::int64_t kv_heads) const {
-    return {batch, T, kv_heads * (H / K), kv_heads, D, all_heads, all_kv_heads};
+    AttentionSizes slice = *this;
+    slice.B = batch;
+    slice.H = kv_heads * (H / K);
+    slice.K = kv_heads;
+    return slice;
   }
-  std::int64_t packed_stride() const { return (all_heads + 2 * all_kv_heads) * D; }
-  std::int64_t out_stride() const { return all_heads * D; }
 
   auto operator<=>(const AttentionSizes&) const = default;
 };
 
-enum Uid : std::int64_t { kQ = 1, kK, kV, kOut, kLse, kScale, kDOut, kDQ, kDK, kDV };
+enum Uid : std::int64_t {
+  kQ = 1,
+  kK,
+  kV,
+  kOut,
+  kLse,
+  kScale,
+  kDOut,
+  kDQ,
+  kDK,
+  kDV,
+  kQueryLengths,
+  kKeyLengths
+};
 
 using GraphTensor = fe::graph::Tensor_attributes;
 
-// (B, heads, T, D) with tokens `stride` elements apart.
+// (B, heads, tokens, D) with tokens `stride` elements apart.
 inline GraphTensor head_tensor(const AttentionSizes& sizes, Uid uid, std::int64_t heads,
-                               std::int64_t stride) {
+                               std::int64_t tokens, std::int64_t stride) {
   return GraphTensor()
       .set_uid(uid)
       .set_data_type(fe::DataType_t::BFLOAT16)
-      .set_dim({sizes.B, heads, sizes.T, sizes.D})
-      .set_stride({sizes.T * stride, sizes.D, stride, 1});
+      .set_dim({sizes.B, heads, tokens, sizes.D})
+      .set_stride({tokens * stride, sizes.D, stride, 1});
+}
+inline GraphTensor query_tensor(const AttentionSizes& sizes, Uid uid, std::int64_t stride) {
+  return head_tensor(sizes, uid, sizes.H, sizes.T, stride);
+}
+inline GraphTensor key_tensor(const AttentionSizes& sizes, Uid uid, std::int64_t stride) {
+  return head_tensor(sizes, uid, sizes.K, sizes.S, stride);
+}
+
+inline GraphTensor lengths_tensor(const AttentionSizes& sizes, Uid uid) {
+  return GraphTensor()
+      .set_uid(uid)
+      .set_data_type(fe::DataType_t::INT32)
+      .set_dim({sizes.B, 1, 1, 1})
+      .set_stride({1, 1, 1, 1});
 }
 
 // Row statistics: lse exactly as ops/attention/attention.h has it.
@@ -82,40 +137,51 @@ inline void place_output(const std::shared_ptr<GraphTensor>& output, const Graph
       .set_stride(like.get_stride());
 }
 
+// What both directions say of the pairs that are visible.
+template <class Options>
+void show_pairs(const AttentionSizes& sizes, fe::graph::Graph& graph, Options& options) {
+  if (sizes.band != PairBand()) options.set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT);
+  if (sizes.band.left != PairBand::kUnbounded)
+    options.set_diagonal_band_left_bound(static_cast<int>(sizes.band.left));
+  if (sizes.band.right != PairBand::kUnbounded)
+    options.set_diagonal_band_right_bound(static_cast<int>(sizes.band.right));
+  if (!sizes.has_lengths) return;
+  options.set_padding_mask(true)
+      .set_seq_len_q(graph.tensor(lengths_tensor(sizes, kQueryLengths)))
+      .set_seq_len_kv(graph.tensor(lengths_tensor(sizes, kKeyLengths)));
+}
+
 inline void add_forward(const AttentionSizes& sizes, fe::graph::Graph& graph) {
-  const std::int64_t packed = sizes.packed_stride();
-  const auto q = graph.tensor(head_tensor(sizes, kQ, sizes.H, packed));
-  const auto k = graph.tensor(head_tensor(sizes, kK, sizes.K, packed));
-  const auto v = graph.tensor(head_tensor(sizes, kV, sizes.K, packed));
-  const auto options = fe::graph::SDPA_attributes()
-                           .set_name("attention")
-                           .set_generate_stats(true)
-                           .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                           .set_diagonal_band_right_bound(0)
-                           .set_attn_scale(graph.tensor(scale_tensor()));
+  const auto q = graph.tensor(query_tensor(sizes, kQ, sizes.strides.q));
+  const auto k = graph.tensor(key_tensor(sizes, kK, sizes.strides.k));
+  const auto v = graph.tensor(key_tensor(sizes, kV, sizes.strides.v));
+  auto options = fe::graph::SDPA_attributes()
+                     .set_name("attention")
+                     .set_generate_stats(true)
+                     .set_attn_scale(graph.tensor(scale_tensor()));
+  show_pairs(sizes, graph, options);
   const auto [out, lse] = graph.sdpa(q, k, v, options);
-  place_output(out, head_tensor(sizes, kOut, sizes.H, sizes.out_stride()));
+  place_output(out, query_tensor(sizes, kOut, sizes.strides.out));
   place_output(lse, lse_tensor(sizes));
 }
 
 inline void add_backward(const AttentionSizes& sizes, fe::graph::Graph& graph) {
-  const std::int64_t packed = sizes.packed_stride(), unpacked = sizes.out_stride();
-  const auto q = graph.tensor(head_tensor(sizes, kQ, sizes.H, packed));
-  const auto k = graph.tensor(head_tensor(sizes, kK, sizes.K, packed));
-  const auto v = graph.tensor(head_tensor(sizes, kV, sizes.K, packed));
-  const auto out = graph.tensor(head_tensor(sizes, kOut, sizes.H, unpacked));
-  const auto dout = graph.tensor(head_tensor(sizes, kDOut, sizes.H, unpacked));
+  const RowStrides& strides = sizes.strides;
+  const auto q = graph.tensor(query_tensor(sizes, kQ, strides.q));
+  const auto k = graph.tensor(key_tensor(sizes, kK, strides.k));
+  const auto v = graph.tensor(key_tensor(sizes, kV, strides.v));
+  const auto out = graph.tensor(query_tensor(sizes, kOut, strides.out));
+  const auto dout = graph.tensor(query_tensor(sizes, kDOut, strides.out));
   const auto lse = graph.tensor(lse_tensor(sizes));
-  const auto options = fe::graph::SDPA_backward_attributes()
-                           .set_name("attention_backward")
-                           .set_diagonal_alignment(fe::DiagonalAlignment_t::TOP_LEFT)
-                           .set_diagonal_band_right_bound(0)
-                           .set_deterministic_algorithm(true)
-                           .set_attn_scale(graph.tensor(scale_tensor()));
+  auto options = fe::graph::SDPA_backward_attributes()
+                     .set_name("attention_backward")
+                     .set_deterministic_algorithm(true)
+                     .set_attn_scale(graph.tensor(scale_tensor()));
+  show_pairs(sizes, graph, options);
   const auto [dq, dk, dv] = graph.sdpa_backward(q, k, v, out, dout, lse, options);
-  place_output(dq, head_tensor(sizes, kDQ, sizes.H, packed));
-  place_output(dk, head_tensor(sizes, kDK, sizes.K, packed));
-  place_output(dv, head_tensor(sizes, kDV, sizes.K, packed));
+  place_output(dq, query_tensor(sizes, kDQ, strides.dq));
+  place_output(dk, key_tensor(sizes, kDK, strides.dk));
+  place_output(dv, key_tensor(sizes, kDV, strides.dv));
 }
 
 enum class Direction { kForward, kBackward };

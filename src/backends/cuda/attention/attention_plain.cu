@@ -10,7 +10,8 @@
 // Bound by FMAs (f32, also for bf16): per pair 2 D forward and 7 D backward. A thread makes a 4 x 4
 // piece of a tile from 8 reads of 16 bytes per 64 FMAs. Device memory sees q, out and lse once, k
 // and v once per tile of queries, mostly in L2: at T 1024, D 64 a tile of 16 KB meets 0.5 MFLOP.
-// Tiles that the pattern hides wholly are skipped. p and ds stay f32: less error than bf16 gives.
+// Tiles that the pattern hides wholly, or that lie beyond a length, are skipped. p and ds stay f32:
+// less error than bf16 gives.
 #include "backends/cuda/attention/attention_plain.h"
 
 #include <cuda_runtime.h>
@@ -20,6 +21,7 @@
 #include <limits>
 #include <type_traits>
 
+#include "backends/cuda/attention/attention_rule.cuh"
 #include "backends/cuda/device/attention/attention_backward.cuh"
 #include "backends/cuda/device/attention/attention_heads.cuh"
 #include "backends/cuda/device/reduce.cuh"
@@ -42,21 +44,25 @@ struct Softmax {
   int codes[kR];
 
   // scores -> weights (in shared memory); shrink[r] scales what was summed before.
-  __device__ __forceinline__ void add(const PairRule& rule, float scale, int q, int k,
+  __device__ __forceinline__ void add(const PairRule& rule, float scale, int q, int k, int num_keys,
                                       const float (&scores)[kR][kC], float* weights,
                                       float (&shrink)[kR]) {
-    int keys[kC];
+    int at[kC], keys[kC];
 #pragma unroll
-    for (int c = 0; c < kC; ++c) keys[c] = key_code(rule, k + tile_x() + kSide * c);
+    for (int c = 0; c < kC; ++c) {
+      const int column = tile_x() + kSide * c;
+      at[c] = column < num_keys ? k + column : kMissing;
+      keys[c] = key_code(rule, at[c]);
+    }
 #pragma unroll
     for (int r = 0; r < kR; ++r) {
       const int row = tile_y() * kR + r;
       float s[kC], largest = kHidden;
 #pragma unroll
       for (int c = 0; c < kC; ++c) {
-        const int j = k + tile_x() + kSide * c;
-        s[c] = is_pair_visible(rule, q + row, j, codes[r], keys[c]) ? __fmul_rn(scale, scores[r][c])
-                                                                    : kHidden;
+        s[c] = is_pair_visible(rule, q + row, at[c], codes[r], keys[c])
+                   ? __fmul_rn(scale, scores[r][c])
+                   : kHidden;
         largest = fmaxf(largest, s[c]);
       }
       largest = fmaxf(maximum[r], warp_max<kSide>(largest));
@@ -85,12 +91,12 @@ __global__ __launch_bounds__(kTileThreads,
   float* weights = kv_tile + kTileFloats<kKeys, kD>;
 
   // Late queries see more keys: they come first, so that the end is even.
-  const int tiles = (heads.tokens + kQueries - 1) / kQueries, all_heads = heads.B * heads.H;
+  const int tiles = (heads.queries + kQueries - 1) / kQueries, all_heads = heads.B * heads.H;
   const int q = (tiles - 1 - static_cast<int>(blockIdx.x) / all_heads) * kQueries;
   const int b = static_cast<int>(blockIdx.x) % all_heads / heads.H;
   const int h = static_cast<int>(blockIdx.x) % heads.H, kv = heads.key_head(h);
-  const int rows = min(kQueries, heads.tokens - q), last = q + rows - 1;
-  const std::int64_t stride = heads.packed_stride();
+  const int all_rows = min(kQueries, heads.queries - q), all_keys = heads.keys_of(b);
+  const int rows = min(all_rows, heads.queries_of(b) - q), last = q + rows - 1;
 
   Softmax<kR, kC> softmax;
   float sums[kR][kD / kSide], shrink[kR];
@@ -103,21 +109,22 @@ __global__ __launch_bounds__(kTileThreads,
     for (int d = 0; d < kD / kSide; ++d) sums[r][d] = 0.0f;
   }
 
-  load_tile<kQueries, kD>(q_tile, heads.qkv + heads.packed(b, q, h), stride, rows, heads.D,
-                          heads.aligned);
-  for (int k = 0; k <= last; k += kKeys) {
-    const int keys = min(kKeys, heads.tokens - k);
+  load_tile<kQueries, kD>(q_tile, heads.q.at(b, heads.queries, q, h, heads.D), heads.q.stride, rows,
+                          heads.D, heads.aligned);
+  const int end = rows > 0 ? min(all_keys, last + 1 + heads.rule.ahead) : 0;
+  for (int k = 0; k < end; k += kKeys) {
+    const int keys = min(kKeys, all_keys - k);
     if (!is_any_visible(heads.rule, q, last, k, k + keys - 1)) continue;
     __syncthreads();  // the values before are read
-    load_tile<kKeys, kD>(kv_tile, heads.qkv + heads.packed(b, k, kv), stride, keys, heads.D,
-                         heads.aligned);
+    load_tile<kKeys, kD>(kv_tile, heads.k.at(b, heads.keys, k, kv, heads.D), heads.k.stride, keys,
+                         heads.D, heads.aligned);
     __syncthreads();
     float scores[kR][kC];
     multiply_rows<kD>(q_tile, kv_tile, heads.D, scores);
     __syncthreads();  // the keys are read
-    load_tile<kKeys, kD>(kv_tile, heads.qkv + heads.packed(b, k, kv + heads.K), stride, keys,
+    load_tile<kKeys, kD>(kv_tile, heads.v.at(b, heads.keys, k, kv, heads.D), heads.v.stride, keys,
                          heads.D, heads.aligned);
-    softmax.add(heads.rule, heads.scale, q, k, scores, weights, shrink);
+    softmax.add(heads.rule, heads.scale, q, k, keys, scores, weights, shrink);
 #pragma unroll
     for (int r = 0; r < kR; ++r)
 #pragma unroll
@@ -131,45 +138,56 @@ __global__ __launch_bounds__(kTileThreads,
   for (int r = 0; r < kR; ++r) {
     const int row = tile_y() * kR + r;
     const float sum = warp_sum<kSide>(softmax.sum[r]);
-    inverse[r] = 1.0f / sum;  // a sum of 0, every score -inf, makes the row NaN
-    if (tile_x() == 0 && row < rows)
-      heads.lse_result[heads.row_at(b, h, q + row)] =
-          sum == 0.0f ? NAN : softmax.maximum[r] + logf(sum);
+    const bool sees = row < rows && sees_any_key(heads.rule, q + row, all_keys);
+    inverse[r] = 1.0f / sum;  // a sum of 0, every visible score -inf, makes the row NaN
+    float lse = sum == 0.0f ? NAN : softmax.maximum[r] + logf(sum);
+    if (!sees) {
+      inverse[r] = lse = 0.0f;
+#pragma unroll
+      for (int d = 0; d < kD / kSide; ++d) sums[r][d] = 0.0f;
+    }
+    if (tile_x() == 0 && row < all_rows) heads.lse_result[heads.row_at(b, h, q + row)] = lse;
   }
-  store_rows<kD>(heads.result + heads.out_at(b, q, h), heads.out_stride(), rows, heads.D,
+  store_rows<kD>(heads.result + heads.out_at(b, q, h), heads.out_stride(), all_rows, heads.D,
                  heads.aligned, inverse, sums);
 }
 
-PairRule rule_of(AttentionPattern pattern, std::int64_t stride, std::int64_t tokens) {
-  const int teeth = static_cast<int>(std::clamp<std::int64_t>(stride, 1, tokens));
-  switch (pattern) {
-    case AttentionPattern::kCausal:
-      break;
-    case AttentionPattern::kLocal:
-      return {PairRule::kWindow, teeth, 1};
-    case AttentionPattern::kStrided:
-      return {PairRule::kComb, 0, teeth};
-    case AttentionPattern::kUnion:
-      return {PairRule::kComb, teeth, teeth};
-    case AttentionPattern::kFixed:
-      return {PairRule::kBlocks, 0, teeth};
-  }
-  return {PairRule::kWindow, std::numeric_limits<int>::max(), 1};
+// 16-byte accesses fit every row of a buffer: it begins on a line of them, and rows are whole lines.
+template <class T, class Byte>
+bool has_aligned_rows(const BasicHeadsView<Byte>& heads) {
+  return reinterpret_cast<std::uintptr_t>(heads.bytes()) % 16 == 0 &&
+         heads.row_stride() % kVec<T> == 0;
+}
+
+template <class T, class Byte>
+auto strided(const BasicHeadsView<Byte>& heads) {
+  using Element = std::conditional_t<std::is_const_v<Byte>, const T, T>;
+  return StridedHeads<Element>{reinterpret_cast<Element*>(heads.bytes()), heads.row_stride()};
+}
+
+const int* lengths_or_null(const ConstView& lengths) {
+  return lengths ? lengths.as<std::int32_t>() : nullptr;
 }
 
 template <class T, class Args>
 AttentionHeads<T> heads_of(const Args& args, bool aligned) {
-  const Shape& qkv = args.qkv.shape();
+  const AttentionExtents is(args);
   AttentionHeads<T> heads{};
-  heads.qkv = pointer<T>(args.qkv);
-  heads.B = static_cast<int>(qkv[0]);
-  heads.tokens = static_cast<int>(qkv[1]);
-  heads.H = static_cast<int>(args.num_heads());
-  heads.K = static_cast<int>(args.num_kv_heads());
-  heads.D = static_cast<int>(qkv[3]);
+  heads.q = strided<T>(args.q);
+  heads.k = strided<T>(args.k);
+  heads.v = strided<T>(args.v);
+  heads.key_lengths = lengths_or_null(args.key_lengths);
+  heads.query_lengths = lengths_or_null(args.query_lengths);
+  heads.B = static_cast<int>(is.B);
+  heads.queries = static_cast<int>(is.T);
+  heads.keys = static_cast<int>(is.S);
+  heads.H = static_cast<int>(is.H);
+  heads.K = static_cast<int>(is.K);
+  heads.D = static_cast<int>(is.D);
   heads.scale = static_cast<float>(args.scale);
-  heads.rule = rule_of(args.pattern, args.stride, qkv[1]);
-  heads.aligned = aligned && heads.D % kVec<T> == 0;
+  heads.rule = rule_of(args.mask, is);
+  heads.aligned = aligned && heads.D % kVec<T> == 0 && has_aligned_rows<T>(args.q) &&
+                  has_aligned_rows<T>(args.k) && has_aligned_rows<T>(args.v);
   return heads;
 }
 
@@ -182,12 +200,14 @@ void by_width(std::int64_t D, const Launch& launch) {
   return launch(std::integral_constant<int, 256>());
 }
 
-// One block per tile of `rows` tokens of every head, with more shared memory than comes by default.
+// One block per tile of `rows` of `tokens` tokens of every head, with more shared memory than comes by
+// default.
 template <class T>
-void launch_tiles(void (*kernel)(AttentionHeads<T>), const AttentionHeads<T>& heads, int num_heads,
-                  int rows, int shared_floats, Queue& queue) {
+void launch_tiles(void (*kernel)(AttentionHeads<T>), const AttentionHeads<T>& heads, int tokens,
+                  int num_heads, int rows, int shared_floats, Queue& queue) {
   const std::size_t bytes = static_cast<std::size_t>(shared_floats) * sizeof(float);
-  const std::int64_t blocks = ceil_div(heads.tokens, rows) * heads.B * num_heads;
+  const std::int64_t blocks = ceil_div(tokens, rows) * heads.B * num_heads;
+  if (blocks == 0) return;
   TWILL_CHECK(blocks <= std::numeric_limits<int>::max(), "attention: too many tiles for a grid");
   TWILL_CUDA_CHECK(cudaFuncSetAttribute(kernel, cudaFuncAttributeMaxDynamicSharedMemorySize,
                                         static_cast<int>(bytes)));
@@ -198,21 +218,21 @@ void launch_tiles(void (*kernel)(AttentionHeads<T>), const AttentionHeads<T>& he
 }  // namespace
 
 std::int64_t plain_attention_workspace_bytes(const AttentionForwardArgs& args) {
-  const Shape& out = args.out.shape();
-  return out[0] * out[1] * out[2] * static_cast<std::int64_t>(sizeof(float));  // delta
+  const AttentionExtents is(args);
+  return is.B * is.T * is.H * static_cast<std::int64_t>(sizeof(float));  // delta
 }
 
 void plain_attention_forward(const AttentionForwardArgs& args, Queue& queue) {
-  if (args.qkv.num_elements() == 0) return;
-  by_type(args.qkv.dtype(), [&](auto type) {
+  if (args.out.num_elements() == 0) return;
+  by_type(args.out.dtype(), [&](auto type) {
     using T = typename decltype(type)::Type;
-    AttentionHeads<T> heads = heads_of<T>(args, is_aligned({args.qkv, args.out}));
+    AttentionHeads<T> heads = heads_of<T>(args, is_aligned({args.out}));
     heads.result = pointer<T>(args.out);
     heads.lse_result = pointer<float>(args.lse);
     by_width(heads.D, [&](auto width) {
       constexpr int kD = decltype(width)::value, kKeys = kTileKeys<kD>;
       launch_tiles<T>(
-          forward_kernel<T, kD>, heads, heads.H, kQueries,
+          forward_kernel<T, kD>, heads, heads.queries, heads.H, kQueries,
           kTileFloats<kQueries, kD> + kTileFloats<kKeys, kD> + kTileFloats<kQueries, kKeys>, queue);
     });
   });
@@ -220,17 +240,20 @@ void plain_attention_forward(const AttentionForwardArgs& args, Queue& queue) {
 
 void plain_attention_backward(const AttentionBackwardArgs& args, const Device& device,
                               Queue& queue) {
-  if (args.qkv.num_elements() == 0) return;
-  by_type(args.qkv.dtype(), [&](auto type) {
+  if (args.q.num_elements() == 0 && args.k.num_elements() == 0) return;
+  by_type(args.out.dtype(), [&](auto type) {
     using T = typename decltype(type)::Type;
-    AttentionHeads<T> heads =
-        heads_of<T>(args, is_aligned({args.qkv, args.out, args.dout, args.dqkv}));
+    const bool aligned = is_aligned({args.out, args.dout}) && has_aligned_rows<T>(args.dq) &&
+                         has_aligned_rows<T>(args.dk) && has_aligned_rows<T>(args.dv);
+    AttentionHeads<T> heads = heads_of<T>(args, aligned);
     heads.out = pointer<T>(args.out);
     heads.dout = pointer<T>(args.dout);
-    heads.result = pointer<T>(args.dqkv);
+    heads.dq = strided<T>(args.dq);
+    heads.dk = strided<T>(args.dk);
+    heads.dv = strided<T>(args.dv);
     heads.lse = pointer<float>(args.lse);
     heads.delta = pointer<float>(args.workspace);
-    const std::int64_t rows = std::int64_t{heads.B} * heads.tokens * heads.H;
+    const std::int64_t rows = std::int64_t{heads.B} * heads.queries * heads.H;
     constexpr int kRowsPerBlock = kTileThreads / kRowThreads;
     delta_kernel<<<grid_for(ceil_div(rows, kRowsPerBlock), 8, device), kTileThreads, 0,
                    stream_of(queue)>>>(heads);
@@ -238,8 +261,8 @@ void plain_attention_backward(const AttentionBackwardArgs& args, const Device& d
     by_width(heads.D, [&](auto width) {
       constexpr int kD = decltype(width)::value, kTile = kTileKeys<kD>;
       constexpr int kFloats = 4 * kTileFloats<kTile, kD> + kTileFloats<kTile, kTile>;
-      launch_tiles<T>(dkv_kernel<T, kD>, heads, heads.K, kTile, kFloats, queue);
-      launch_tiles<T>(dq_kernel<T, kD>, heads, heads.H, kTile, kFloats, queue);
+      launch_tiles<T>(dkv_kernel<T, kD>, heads, heads.keys, heads.K, kTile, kFloats, queue);
+      launch_tiles<T>(dq_kernel<T, kD>, heads, heads.queries, heads.H, kTile, kFloats, queue);
     });
   });
 }

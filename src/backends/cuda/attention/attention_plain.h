@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Attention by our own kernels: f32 and bf16, every pattern, any T, heads of up to 256 elements.
+// Attention by our own kernels: f32 and bf16, every pattern, any number of queries and keys, any
+// lengths and strides, heads of up to 256 elements.
 #pragma once
 
 #include "ops/attention/attention.h"

@@ -35,7 +35,8 @@ class Race {
 };
 
 // Whether two results of one product can both be right, whatever the order of their sums. Not a
-// bound on rounding: it finds a kernel that left out a part of the work.
+// bound on rounding: it finds a kernel that left out a part of the work. Infinities and NaN must be
+// the same on both sides.
 bool agree(std::span<const float> one, std::span<const float> other);
 
 }  // namespace twill::cuda

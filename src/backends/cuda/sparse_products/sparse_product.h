@@ -12,12 +12,13 @@
 // Knows no CUTLASS: only sparse_product.cuh, what it includes and the files that include it do.
 #pragma once
 
-#include <cuda_runtime_api.h>
-
 #include <cstddef>
 #include <cstdint>
 #include <limits>
 #include <span>
+
+// As cuda_runtime_api.h has it, so that files which know no CUDA can speak of a way.
+typedef struct CUstream_st* cudaStream_t;  // NOLINT(modernize-use-using): the header's own words
 
 namespace twill::cuda {
 
@@ -78,6 +79,8 @@ struct SparseProduct {
 struct SparseOrder {
   bool along_n = false;
   int swizzle = 1;
+
+  friend bool operator==(const SparseOrder&, const SparseOrder&) = default;
 };
 
 struct SparseWay {

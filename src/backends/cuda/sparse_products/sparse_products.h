@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who computes a 2:4 product: the ways of sparse_product.h and their orders are timed once for a shape,
-// and the winner is kept with the run and the machine's file as the algorithms of dense products are.
+// Who computes a 2:4 product: the ways of sparse_product.h and their orders (sparse_choice.h) are timed once for a
+// shape (sparse_call.h), and the winner is kept with the run and the machine's file as the algorithms of dense
+// products are (sparse_cache.h).
 #pragma once
 
 #include <functional>
@@ -34,8 +35,5 @@ bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Dev
 bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
                       Queue& queue, const std::function<void()>& in_two_steps,
                       const std::function<bool()>& first = {});
-
-// P with its zeros, bf16, in memory of the queue: until the next call.
-View unpacked_scratch(const PackedMatrix& packed, const Device& device, Queue& queue);
 
 }  // namespace twill::cuda

@@ -12,6 +12,7 @@
 #include "backends/cuda/kernels.h"
 #include "backends/cuda/layers/activation_slope.h"
 #include "backends/cuda/runtime/launch.h"
+#include "backends/cuda/sparse_products/sparse_call.h"
 #include "backends/cuda/sparse_products/sparse_products.h"
 #include "backends/cuda/sparsity_kernels.h"
 

@@ -14,7 +14,7 @@ template <class T>
 __global__ __launch_bounds__(kTileThreads) void delta_kernel(const AttentionHeads<T> heads) {
   constexpr int N = kVec<T>, kPerBlock = kTileThreads / kRowThreads;
   const int lane = static_cast<int>(threadIdx.x) % kRowThreads;
-  const std::int64_t rows = std::int64_t{heads.B} * heads.tokens * heads.H;
+  const std::int64_t rows = std::int64_t{heads.B} * heads.queries * heads.H;
   const std::int64_t step = std::int64_t{gridDim.x} * kPerBlock;
   // All threads of a warp stay to the end: they exchange sums.
   for (std::int64_t first = std::int64_t{blockIdx.x} * kPerBlock; first < rows; first += step) {
@@ -39,9 +39,9 @@ __global__ __launch_bounds__(kTileThreads) void delta_kernel(const AttentionHead
       sum += __shfl_xor_sync(0xffff'ffffu, sum, other);
     if (lane != 0 || row >= rows) continue;
     const std::int64_t token = row / heads.H;
-    heads
-        .delta[heads.row_at(static_cast<int>(token / heads.tokens), static_cast<int>(row % heads.H),
-                            static_cast<int>(token % heads.tokens))] = sum;
+    heads.delta[heads.row_at(static_cast<int>(token / heads.queries),
+                             static_cast<int>(row % heads.H),
+                             static_cast<int>(token % heads.queries))] = sum;
   }
 }
 
@@ -63,13 +63,13 @@ __global__ __launch_bounds__(kTileThreads,
   float* v_tile = k_tile + kTileFloats<kTile, kD>;
   float* weights = v_tile + kTileFloats<kTile, kD>;
 
-  const TilePlace<kTile> at(heads.tokens, heads.B, heads.H, true);
-  const int q = at.first, last = q + at.rows - 1, kv = heads.key_head(at.h);
-  const std::int64_t stride = heads.packed_stride();
-  load_tile<kTile, kD>(q_tile, heads.qkv + heads.packed(at.b, q, at.h), stride, at.rows, heads.D,
-                       heads.aligned);
+  const TilePlace<kTile> at(heads.queries, heads.B, heads.H, true);
+  const int q = at.first, kv = heads.key_head(at.h), all_keys = heads.keys_of(at.b);
+  const int rows = min(at.rows, heads.queries_of(at.b) - q), last = q + rows - 1;
+  load_tile<kTile, kD>(q_tile, heads.q.at(at.b, heads.queries, q, at.h, heads.D), heads.q.stride,
+                       rows, heads.D, heads.aligned);
   load_tile<kTile, kD>(dout_tile, heads.dout + heads.out_at(at.b, q, at.h), heads.out_stride(),
-                       at.rows, heads.D, heads.aligned);
+                       rows, heads.D, heads.aligned);
 
   float lse[kR], delta[kR], factors[kR], dq[kR][kD / kSide];
   int codes[kR];
@@ -77,20 +77,21 @@ __global__ __launch_bounds__(kTileThreads,
 #pragma unroll
   for (int r = 0; r < kR; ++r) {
     const int row = tile_y() * kR + r;
-    lse[r] = row < at.rows ? heads.lse[heads.row_at(at.b, at.h, q + row)] : 0.0f;
-    delta[r] = row < at.rows ? heads.delta[heads.row_at(at.b, at.h, q + row)] : 0.0f;
+    lse[r] = row < rows ? heads.lse[heads.row_at(at.b, at.h, q + row)] : 0.0f;
+    delta[r] = row < rows ? heads.delta[heads.row_at(at.b, at.h, q + row)] : 0.0f;
     factors[r] = heads.scale;
 #pragma unroll
     for (int d = 0; d < kD / kSide; ++d) dq[r][d] = 0.0f;
   }
 
-  for (int k = 0; k <= last; k += kTile) {
-    const int keys = min(kTile, heads.tokens - k);
+  const int end = rows > 0 ? min(all_keys, last + 1 + heads.rule.ahead) : 0;
+  for (int k = 0; k < end; k += kTile) {
+    const int keys = min(kTile, all_keys - k);
     if (!is_any_visible(heads.rule, q, last, k, k + keys - 1)) continue;
     __syncthreads();  // the tiles before are read
-    load_tile<kTile, kD>(k_tile, heads.qkv + heads.packed(at.b, k, kv), stride, keys, heads.D,
-                         heads.aligned);
-    load_tile<kTile, kD>(v_tile, heads.qkv + heads.packed(at.b, k, kv + heads.K), stride, keys,
+    load_tile<kTile, kD>(k_tile, heads.k.at(at.b, heads.keys, k, kv, heads.D), heads.k.stride, keys,
+                         heads.D, heads.aligned);
+    load_tile<kTile, kD>(v_tile, heads.v.at(at.b, heads.keys, k, kv, heads.D), heads.v.stride, keys,
                          heads.D, heads.aligned);
     __syncthreads();
     float products[kR][kR], dp[kR][kR];
@@ -98,11 +99,12 @@ __global__ __launch_bounds__(kTileThreads,
     multiply_rows<kD>(dout_tile, v_tile, heads.D, dp);
 #pragma unroll
     for (int c = 0; c < kR; ++c) {
-      const int column = tile_x() + kSide * c, key = key_code(heads.rule, k + column);
+      const int column = tile_x() + kSide * c, j = column < keys ? k + column : kMissing;
+      const int key = key_code(heads.rule, j);
 #pragma unroll
       for (int r = 0; r < kR; ++r) {
         const int row = tile_y() * kR + r;
-        const bool visible = is_pair_visible(heads.rule, q + row, k + column, codes[r], key);
+        const bool visible = is_pair_visible(heads.rule, q + row, j, codes[r], key);
         const float2 pair = pair_gradient(heads.scale, products[r][c], dp[r][c], lse[r], delta[r]);
         weights[row * kPitch<kTile> + column] = visible ? pair.y : 0.0f;
       }
@@ -110,8 +112,9 @@ __global__ __launch_bounds__(kTileThreads,
     __syncwarp();
     add_mix<kTile, kD>(weights, k_tile, dq);
   }
-  store_rows<kD>(heads.result + heads.packed(at.b, q, at.h), stride, at.rows, heads.D,
-                 heads.aligned, factors, dq);
+  clear_from(rows, dq);
+  store_rows<kD>(heads.dq.at(at.b, heads.queries, q, at.h, heads.D), heads.dq.stride, at.rows,
+                 heads.D, heads.aligned, factors, dq);
 }
 
 template <class T, int kD>
@@ -125,12 +128,12 @@ __global__ __launch_bounds__(kTileThreads,
   float* dout_tile = q_tile + kTileFloats<kTile, kD>;
   float* weights = dout_tile + kTileFloats<kTile, kD>;  // (keys, queries): p, then ds
 
-  const TilePlace<kTile> at(heads.tokens, heads.B, heads.K, false);
-  const int k = at.first, kv = heads.H + at.h, group = heads.H / heads.K;
-  const std::int64_t stride = heads.packed_stride();
-  load_tile<kTile, kD>(k_tile, heads.qkv + heads.packed(at.b, k, kv), stride, at.rows, heads.D,
-                       heads.aligned);
-  load_tile<kTile, kD>(v_tile, heads.qkv + heads.packed(at.b, k, kv + heads.K), stride, at.rows,
+  const TilePlace<kTile> at(heads.keys, heads.B, heads.K, false);
+  const int k = at.first, kv = at.h, group = heads.H / heads.K;
+  const int rows = min(at.rows, heads.keys_of(at.b) - k);
+  load_tile<kTile, kD>(k_tile, heads.k.at(at.b, heads.keys, k, kv, heads.D), heads.k.stride, rows,
+                       heads.D, heads.aligned);
+  load_tile<kTile, kD>(v_tile, heads.v.at(at.b, heads.keys, k, kv, heads.D), heads.v.stride, rows,
                        heads.D, heads.aligned);
 
   float dk[kR][kD / kSide], dv[kR][kD / kSide], scales[kR], ones[kR];
@@ -144,13 +147,15 @@ __global__ __launch_bounds__(kTileThreads,
     for (int d = 0; d < kD / kSide; ++d) dk[r][d] = dv[r][d] = 0.0f;
   }
 
+  const int end = rows > 0 ? heads.queries_of(at.b) : 0;
+  const int begin = max(0, k - heads.rule.ahead) / kTile * kTile;
   for (int h = at.h * group; h < (at.h + 1) * group; ++h)
-    for (int q = k; q < heads.tokens; q += kTile) {
-      const int queries = min(kTile, heads.tokens - q);
-      if (!is_any_visible(heads.rule, q, q + queries - 1, k, k + at.rows - 1)) continue;
+    for (int q = begin; q < end; q += kTile) {
+      const int queries = min(kTile, end - q);
+      if (!is_any_visible(heads.rule, q, q + queries - 1, k, k + rows - 1)) continue;
       __syncthreads();  // the tiles before are read
-      load_tile<kTile, kD>(q_tile, heads.qkv + heads.packed(at.b, q, h), stride, queries, heads.D,
-                           heads.aligned);
+      load_tile<kTile, kD>(q_tile, heads.q.at(at.b, heads.queries, q, h, heads.D), heads.q.stride,
+                           queries, heads.D, heads.aligned);
       load_tile<kTile, kD>(dout_tile, heads.dout + heads.out_at(at.b, q, h), heads.out_stride(),
                            queries, heads.D, heads.aligned);
       __syncthreads();
@@ -166,8 +171,8 @@ __global__ __launch_bounds__(kTileThreads,
         const int query = query_code(heads.rule, i);
 #pragma unroll
         for (int r = 0; r < kR; ++r) {
-          const int row = tile_y() * kR + r;
-          const bool visible = exists && is_pair_visible(heads.rule, i, k + row, query, codes[r]);
+          const int row = tile_y() * kR + r, j = row < rows ? k + row : kMissing;
+          const bool visible = exists && is_pair_visible(heads.rule, i, j, query, codes[r]);
           const float2 pair = pair_gradient(heads.scale, products[r][c], dp[r][c], lse, delta);
           weights[row * kPitch<kTile> + column] = visible ? pair.x : 0.0f;
           dp[r][c] = visible ? pair.y : 0.0f;
@@ -184,9 +189,11 @@ __global__ __launch_bounds__(kTileThreads,
       __syncwarp();
       add_mix<kTile, kD>(weights, q_tile, dk);
     }
-  store_rows<kD>(heads.result + heads.packed(at.b, k, kv), stride, at.rows, heads.D, heads.aligned,
-                 scales, dk);
-  store_rows<kD>(heads.result + heads.packed(at.b, k, kv + heads.K), stride, at.rows, heads.D,
+  clear_from(rows, dk);
+  clear_from(rows, dv);
+  store_rows<kD>(heads.dk.at(at.b, heads.keys, k, kv, heads.D), heads.dk.stride, at.rows, heads.D,
+                 heads.aligned, scales, dk);
+  store_rows<kD>(heads.dv.at(at.b, heads.keys, k, kv, heads.D), heads.dv.stride, at.rows, heads.D,
                  heads.aligned, ones, dv);
 }
 

@@ -17,34 +17,62 @@ inline constexpr int kTileKeys = kD > 128 ? 32 : 64;
 template <int kRows, int kCols>
 inline constexpr int kTileFloats = kRows* kPitch<kCols>;
 
+// Heads of all tokens in a buffer: those of a token side by side, tokens `stride` elements apart.
+template <class T>
+struct StridedHeads {
+  T* data;
+  std::int64_t stride;
+
+  // Token t of sequence b, which has `tokens` of them in memory; head h of D elements.
+  __device__ T* at(int b, int tokens, int t, int h, int D) const {
+    return data + (std::int64_t{b} * tokens + t) * stride + std::int64_t{h} * D;
+  }
+};
+
 template <class T>
 struct AttentionHeads {
-  const T* qkv;
-  const T* out;       // backward
-  const T* dout;      // backward
-  T* result;          // out, or dqkv
-  float* lse_result;  // forward
-  const float* lse;   // backward
-  float* delta;       // backward
-  int B, tokens, H, K, D;
+  StridedHeads<const T> q, k, v;
+  StridedHeads<T> dq, dk, dv;  // backward
+  const T* out;                // backward
+  const T* dout;               // backward
+  T* result;                   // forward: out
+  float* lse_result;           // forward
+  const float* lse;            // backward
+  float* delta;                // backward
+  const int* key_lengths;      // nullptr: all
+  const int* query_lengths;    // nullptr: all
+  int B, queries, keys, H, K, D;
   float scale;
   PairRule rule;
   bool aligned;
 
-  __device__ std::int64_t packed_stride() const { return std::int64_t{H + 2 * K} * D; }
-  __device__ std::int64_t out_stride() const { return std::int64_t{H} * D; }
-  // Token t of head h among all H + 2 K.
-  __device__ std::int64_t packed(int b, int t, int h) const {
-    return (std::int64_t{b} * tokens + t) * packed_stride() + std::int64_t{h} * D;
+  // What exists of sequence b.
+  __device__ int queries_of(int b) const {
+    return query_lengths == nullptr ? queries : max(0, min(queries, query_lengths[b]));
   }
+  __device__ int keys_of(int b) const {
+    return key_lengths == nullptr ? keys : max(0, min(keys, key_lengths[b]));
+  }
+  __device__ std::int64_t out_stride() const { return std::int64_t{H} * D; }
   __device__ std::int64_t out_at(int b, int t, int h) const {
-    return (std::int64_t{b} * tokens + t) * out_stride() + std::int64_t{h} * D;
+    return (std::int64_t{b} * queries + t) * out_stride() + std::int64_t{h} * D;
   }
   __device__ std::int64_t row_at(int b, int h, int t) const {
-    return (std::int64_t{b} * H + h) * tokens + t;
+    return (std::int64_t{b} * H + h) * queries + t;
   }
-  __device__ int key_head(int h) const { return H + h / (H / K); }
+  __device__ int key_head(int h) const { return h / (H / K); }
 };
+
+// Rows of zeros for what does not exist: 0 x NaN would not do.
+template <int kR, int kN>
+__device__ __forceinline__ void clear_from(int first_row, float (&sums)[kR][kN]) {
+#pragma unroll
+  for (int r = 0; r < kR; ++r) {
+    if (tile_y() * kR + r < first_row) continue;
+#pragma unroll
+    for (int d = 0; d < kN; ++d) sums[r][d] = 0.0f;
+  }
+}
 
 // Codes of the thread's rows of a tile that begins with token `first`.
 template <int kR>

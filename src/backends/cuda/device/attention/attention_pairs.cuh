@@ -9,11 +9,15 @@ struct PairRule {
   enum Kind { kWindow, kComb, kBlocks };
 
   Kind kind;
-  int window;  // keys nearer than this are visible
-  int stride;  // at most the number of tokens: longer ones show the same pairs
+  int window;     // keys nearer than this are visible …
+  int stride;     // at most the number of tokens: longer ones show the same pairs
+  int ahead = 0;  // … up to this many behind the query's position; at most the number of keys
 };
 
 inline constexpr int kNoQuery = -1, kNoKey = -2, kEveryQuery = -3;
+
+// In place of a key that does not exist: further ahead than any rule allows.
+inline constexpr int kMissing = 1 << 30;
 
 __device__ __forceinline__ int query_code(const PairRule& rule, int i) {
   if (rule.kind == PairRule::kWindow) return kNoQuery;
@@ -29,11 +33,11 @@ __device__ __forceinline__ int key_code(const PairRule& rule, int j) {
 
 __device__ __forceinline__ bool is_pair_visible(const PairRule& rule, int i, int j, int query,
                                                 int key) {
-  return j <= i && (i - j < rule.window || query == key || key == kEveryQuery);
+  return j - i <= rule.ahead && (i - j < rule.window || query == key || key == kEveryQuery);
 }
 
-// Whether queries [i, i_last] see any key of [j, j_last]; j <= i_last. Their distances take every
-// value from `nearest` to `farthest`.
+// Whether queries [i, i_last] may see any key of [j, j_last]; j <= i_last + ahead. Their distances
+// take every value from `nearest` to `farthest`.
 __device__ __forceinline__ bool is_any_visible(const PairRule& rule, int i, int i_last, int j,
                                                int j_last) {
   const int nearest = max(i - j_last, 0), farthest = i_last - j;
@@ -42,6 +46,15 @@ __device__ __forceinline__ bool is_any_visible(const PairRule& rule, int i, int 
   if (rule.kind == PairRule::kComb) return farthest / rule.stride * rule.stride >= nearest;
   const int to_end = rule.stride - 1 - j % rule.stride;  // from j to the end of its block
   return i / rule.stride == j_last / rule.stride || to_end <= j_last - j;
+}
+
+// Whether query i sees one of the keys [0, keys): as sees_any in ops/attention/attention_pattern.h.
+__device__ __forceinline__ bool sees_any_key(const PairRule& rule, int i, int keys) {
+  if (keys <= 0) return false;
+  if (i - (keys - 1) < rule.window) return true;
+  if (rule.kind == PairRule::kWindow) return false;
+  if (rule.kind == PairRule::kComb) return i % rule.stride < keys;
+  return i / rule.stride * rule.stride < keys || rule.stride <= keys;
 }
 
 }  // namespace twill::cuda

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+// Zeros where a result of attention has nothing to say: rows of queries that do not exist or see no
+// key, and of keys that do not exist.
+#pragma once
+
+#include "ops/attention/attention.h"
+
+namespace twill::cuda {
+
+void clear_missing(const AttentionForwardArgs& args, Queue& queue);   // out, lse
+void clear_missing(const AttentionBackwardArgs& args, Queue& queue);  // dq, dk, dv
+
+}  // namespace twill::cuda

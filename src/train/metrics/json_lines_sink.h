@@ -1,0 +1,28 @@
+// SPDX-License-Identifier: Apache-2.0
+// metrics.jsonl: a line of JSON for every record.
+#pragma once
+
+#include <optional>
+#include <string>
+#include <utility>
+
+#include "io/json_lines.h"
+#include "train/metrics/metric_sink.h"
+
+namespace twill {
+
+class JsonLinesSink : public MetricSink {
+ public:
+  explicit JsonLinesSink(std::string path) : path_(std::move(path)) {}
+
+  std::string name() const override { return path_; }
+  void begin(std::int64_t last_step) override;
+  void write(const MetricRecord& record) override;
+  void flush() override;
+
+ private:
+  std::string path_;
+  std::optional<JsonLinesFile> file_;
+};
+
+}  // namespace twill
