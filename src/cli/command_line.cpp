@@ -96,6 +96,8 @@ void describe_measuring(CommandLine& line) {
   add_words(*plan, line.plan.words);
   plan->add_option("--json", line.plan.json, "also write the plan to this file");
   plan->add_flag("--fresh", line.plan.fresh, "measure again what an earlier run has measured");
+  plan->add_flag("--explain", line.plan.explain,
+                 "name the kernel of each product, and why a quicker one declined");
   plan->add_flag("--quiet", line.plan.quiet, "measure and keep the plan, print nothing");
 
   CLI::App* bench = add_command(line.app, "bench",

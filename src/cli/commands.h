@@ -56,6 +56,7 @@ struct PlanCommand {
   std::vector<std::string> words;  // [CONFIG.toml] [key=value …]
   std::string json;                // file to write, may be empty
   bool fresh = false;              // measure even where a plan is kept
+  bool explain = false;            // name the kernel of every product
   bool quiet = false;              // measure and keep it, print nothing
 };
 int run_plan(const PlanCommand& command);

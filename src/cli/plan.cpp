@@ -9,6 +9,7 @@
 #include "base/require.h"
 #include "cli/bench/bench_setup.h"
 #include "cli/commands.h"
+#include "cli/planning/explain_report.h"
 #include "cli/planning/plan_report.h"
 #include "cli/screen/moving_line.h"
 #include "cli/screen/text_format.h"
@@ -16,6 +17,7 @@
 #include "io/atomic_file.h"
 #include "measure/ratio.h"
 #include "train/run/device_choice.h"
+#include "train/run/make_plan.h"
 #include "train/step/trainer.h"
 
 namespace twill::cli {
@@ -60,7 +62,7 @@ int run_plan(const PlanCommand& command) {
   require(!config.recipe.is_dense(),
           "recipe {} is dense: there is nothing to plan; name one of `{} recipes`, as recipe=fst",
           config.recipe.name, command_name());
-  const Context context = open_context(config);
+  Context context = open_context(config);
   const Execution execution = config.recipe.execution;
   if (config.plan.empty()) config.recipe.execution = Execution::kAuto;
   if (command.quiet) {
@@ -74,6 +76,7 @@ int run_plan(const PlanCommand& command) {
   if (measured) report.dense_step_seconds = dense_step_seconds(context, config);
   fmt::print("{}\nrecipe {}: {}\n\n{}", describe_run(config, context), config.recipe.name,
              config.recipe.summary, plan_table(report));
+  if (command.explain) fmt::print("{}", explanation(explain_plan(context, config, report.plan)));
   if (!measured)
     fmt::print("\nnothing was measured: {}\n", config.plan.empty()
                                                    ? "no part of this recipe can run packed here"

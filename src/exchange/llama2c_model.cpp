@@ -9,9 +9,10 @@ namespace {
 
 constexpr std::uint32_t kMagic = 0x616b3432;  // "ak42"
 
-class Layout {
+class TensorLayout {
  public:
-  explicit Layout(const ModelConfig& config) : c_(config), head_(config.width / config.heads) {}
+  explicit TensorLayout(const ModelConfig& config)
+      : c_(config), head_(config.width / config.heads) {}
 
   void add(const std::string& name, Shape shape) {
     all_.push_back({.parameter = name, .shape = shape});
@@ -109,7 +110,7 @@ BinModel read_version_1(std::string_view head) {
   ModelConfig config = read_sizes(head, 2);
   config.tied_head = head[kSharedClassifier] != 0;
   BinModel model{.format = "llama2.c", .config = config, .first_byte = kHeader, .tensors = {}};
-  model.tensors = Layout(model.config).version_1();
+  model.tensors = TensorLayout(model.config).version_1();
   return model;
 }
 
@@ -119,7 +120,7 @@ BinModel read_first_format(std::string_view head) {
           head.size());
   BinModel model{
       .format = "llama2.c", .config = read_sizes(head, 0), .first_byte = kHeader, .tensors = {}};
-  model.tensors = Layout(model.config).first_format();
+  model.tensors = TensorLayout(model.config).first_format();
   return model;
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "nn/activation_selection.h"
 
-#include "ops/products/gemm.h"
+#include "ops/products/product.h"
 #include "ops/selection/mask.h"
 #include "ops/selection/route_tokens.h"
 #include "ops/selection/venom.h"
@@ -49,7 +49,11 @@ ConstView ActivationSelection::token_order(const Pass& pass, ConstView x, ConstV
   const View scores =
       scores_.slice(0, pass.tokens() * clusters).reshaped({pass.tokens(), clusters});
   if (seam_.order == TokenOrder::kCentroid) {
-    gemm(pass.context, {.a = x, .b = seam_.centroids, .c = scores, .trans_b = true});
+    multiply(pass.context, {.a = dense(x),
+                            .b = dense(seam_.centroids),
+                            .c = scores,
+                            .trans_b = true,
+                            .label = {.site = seam_.name, .product = "token order"}});
   } else {
     cluster_energy(pass.context, {.a = a, .cluster = seam_.clusters, .score = scores});
   }

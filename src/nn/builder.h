@@ -59,11 +59,12 @@ class Builder {
     bool decoding = false;
     Recompute recompute = {};
     // What the steering of sparsity will ask of the layers: each costs scratch memory.
-    bool samples_gradients = false;    // LinearSeam::wgrad
-    bool packs_samples = false;        // LinearSeam::packs_sample, where the backend can
-    bool rounds_operands = false;      // LinearSeam::fp8
+    bool samples_gradients = false;    // Form::sample
+    bool packs_samples = false;        // Form::packs_sample, where the backend can
+    bool rounds_operands = false;      // Form::rounding
+    bool steers_head = false;          // these of the head too
     bool selects_activations = false;  // FfnSeam::selects
-    // LinearSeam::packed_activations, where the backend can: the largest share of the neurons that a
+    // Form::activations, where the backend can: the largest share of the neurons that a
     // token keeps, but for kMostRoundedUp more; 0: never.
     double packed_activations = 0.0;
     bool measures_activations = false;  // FfnSeam::nonzero

@@ -76,7 +76,8 @@ void FeedForward::forward(const Pass& pass, ConstView x, ConstView residual, Vie
 
 bool FeedForward::has_slope(const Pass& pass) const {
   return pass.training && keeps_slope(pass.context, options_.activation) &&
-         input_.packs_forward(pass) && output_.packs_dgrad(pass);
+         input_.route().forward.runs_packed(pass.tokens()) &&
+         output_.route().dgrad.runs_packed(pass.tokens());
 }
 
 bool FeedForward::samples_with_activation(const Pass& pass) const {

@@ -12,7 +12,7 @@
 #include "ops/layers/activation.h"
 #include "ops/numbers/fp8.h"
 #include "ops/packing/pack_sample.h"
-#include "ops/products/gemm.h"
+#include "ops/products/product.h"
 #include "ops/selection/mvue24.h"
 
 namespace twill {
@@ -29,28 +29,26 @@ class Linear {
     bool adds_residual = false;
     std::optional<Activation> activates = {};
     std::optional<Activation> activated = {};
+    Parameter* shared = nullptr;  // another layer's, in place of a weight of its own
+    std::int64_t piece = 0;       // tokens of a call at most; 0: those of the largest pass
+    bool steered = true;          // false: no scratch for sparsity and number formats
   };
   Linear(Builder& builder, const std::string& name, Options options);
 
   // y (tokens, out) = x (tokens, in) Wᵀ + b [+ addend]
   void forward(const Pass& pass, ConstView x, View y, ConstView addend = {}) const;
   // The same with an activation behind it: before = x Wᵀ + b, y = f(before); y has half the columns
-  // where f is gated. keeps_slope, where packs_forward(): before = f' of that instead (ops/products/times_packed.h)
+  // where f is gated. keeps_slope, where route().forward runs packed: before = f' of that instead
+  // (ops/products/times_packed.h).
   void forward_activated(const Pass& pass, ConstView x, Activation f, View before, View y,
                          bool keeps_slope = false) const;
   // dx (tokens, in) = dy W
   void dgrad(const Pass& pass, ConstView dy, View dx) const;
-  // The same through an activation in front: dbefore = (dy W) f'(before); keeps_slope, where packs_dgrad():
-  // (dy W) before
+  // The same through an activation in front: dbefore = (dy W) f'(before); keeps_slope, where route().dgrad
+  // runs packed: (dy W) before
   void dgrad_activated(const Pass& pass, ConstView dy, Activation f, View before, View dbefore,
                        bool keeps_slope = false) const;
-  // Whether these are products with packed weights.
-  bool packs_forward(const Pass& pass) const {
-    return runs_packed(seam_.packed_forward, pass.tokens());
-  }
-  bool packs_dgrad(const Pass& pass) const {
-    return runs_packed(seam_.packed_dgrad, pass.tokens());
-  }
+  const Route& route() const { return seam_.route; }
   // dW (+)= dyᵀ x, db (+)= Σ dy. The bias never sees a sample of dy.
   void wgrad(const Pass& pass, ConstView x, ConstView dy) const;
   // The same for the dy that an activation behind this layer has: dy = activation.dx, which is written.
@@ -66,38 +64,35 @@ class Linear {
   View bias_gradient_view() const { return bias_ != nullptr ? bias_->gradient : View(); }
 
  private:
-  GemmArgs forward_product(const Pass& pass, ConstView x, View y) const;
-  GemmArgs dgrad_product(const Pass& pass, ConstView dy, View dx) const;
-  static bool runs_packed(const PackedMatrix& packed, std::int64_t tokens) {
-    return packed && tokens >= kFewestPackedTokens;
-  }
-  // The product as it stands, or with the packed form of its b.
-  void run(const Pass& pass, const GemmArgs& product, const PackedMatrix& packed,
-           bool keeps_slope = false) const;
-  // Whether the product with this share of activations leaves their zeros out.
-  bool leaves_out(const Pass& pass, double share) const {
-    return share > 0.0 && pass.as_trained && !rounds(pass) && pass.tokens() >= kFewestPackedTokens;
+  // The products with the weight, dense or without its zeros as the route says.
+  Product forward_product(const Pass& pass, ConstView x, View y) const;
+  Product dgrad_product(const Pass& pass, ConstView dy, View dx) const;
+  // What stands for the weight in a product of so many tokens.
+  Operand weight_side(const Pass& pass, const Form& form, ConstView dense_operand,
+                      std::int64_t tokens) const;
+  bool leaves_out(const Pass& pass, const Form& form) const {
+    return pass.as_trained && form.leaves_out_activations(pass.tokens());
   }
   // Selected activations, or their transposed, without zeros.
-  PackedMatrix packed_activations(const Pass& pass, ConstView a, double share,
-                                  bool transpose) const;
-  void wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
+  Operand packed_activations(const Pass& pass, ConstView a, double share, bool transpose) const;
+  Product wgrad_of_activations(const Pass& pass, ConstView x, ConstView dy) const;
   MvueLaw law() const;
   // How dy is sampled and packed, and db (+)= Σ dy on the way, where asked.
   PackSampleArgs sampling(const Pass& pass, ConstView dy, bool with_bias) const;
+  ConstView sample_of(const Pass& pass, ConstView dy) const;
   // dW (+)= sampleᵀ x without the sample's zeros.
   void times_packed_sample(const Pass& pass, ConstView x) const;
   PackedShape sample_shape(std::int64_t tokens) const;
+  ProductLabel label(const char* product) const { return {.site = seam_.name, .product = product}; }
   // `x` itself, or its rounded copy in `scratch`.
-  ConstView rounded(const Pass& pass, ConstView x, View scratch, Fp8Format format) const;
-  bool rounds(const Pass& pass) const { return pass.as_trained && seam_.fp8 != Fp8Mode::kNone; }
-  // Of operands other than a gradient, in the backward products.
-  Fp8Format backward_format() const;
+  ConstView rounded(const Pass& pass, const Form& form, ConstView x, View scratch,
+                    Fp8Format Rounding::*side) const;
 
   Parameter& weight_;  // (out, in)
   Parameter* bias_ = nullptr;
   LinearSeam& seam_;
   DType type_;               // of operands
+  std::int64_t max_tokens_;  // of a call
   View sampled_;             // (tokens, out)
   View packed_sample_;       // storage of a packed (out, tokens)
   View packed_activations_;  // storage of a packed (tokens, hidden) or its transposed

@@ -1,11 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
-// The classifier over the vocabulary and its cross-entropy, in pieces of tokens, so that the logits
-// of a whole batch never exist at once.
+// The classifier over the vocabulary and its cross-entropy: a linear layer with a loss behind it, in pieces of
+// tokens, so that the logits of a whole batch never exist at once.
+//
+// Everything that a linear layer's products can be (nn/route.h) the head's can be too. Pieces: the gradient of
+// the weight adds up over them in their order; a sample of dlogits is drawn by a token's place in the whole
+// pass, so that the cut changes no draw, and pieces of a head that samples have whole sixteens of tokens
+// (ops/selection/mvue24.h); a simulated number format has one scale per piece.
 #pragma once
 
 #include <string>
 
 #include "nn/builder.h"
+#include "nn/linear.h"
 #include "nn/pass.h"
 
 namespace twill {
@@ -39,16 +45,14 @@ class LmHead {
 
  private:
   std::int64_t piece_tokens() const { return logits_.shape()[0]; }
-  // The logits of `count` tokens from `begin` on.
-  View piece_logits(const Pass& pass, ConstView x, std::int64_t begin, std::int64_t count) const;
-  void weight_gradient(const Pass& pass, ConstView x, ConstView dlogits, bool accumulate) const;
-  // body(begin, count) for every piece of the pass.
+  // The logits of a piece, whose rows of x are given.
+  View piece_logits(const Pass& piece, ConstView x) const;
+  // body(piece, begin, count) for every piece of the pass.
   template <class Body>
   void for_each_piece(const Pass& pass, const Body& body) const;
 
-  Parameter& weight_;  // (vocab, width)
-  LinearSeam& seam_;
-  View logits_;  // (piece, vocab)
+  Linear linear_;  // (vocab, width)
+  View logits_;    // (piece, vocab)
 };
 
 }  // namespace twill

@@ -32,6 +32,20 @@ struct Pass {
   // The step's gradients already hold earlier micro-batches: add to them.
   bool accumulate = false;
 
+  // Of a pass that is a piece of another: how many of its tokens come before. Random draws go by a token's
+  // place in the whole pass, so that the cut into pieces changes none of them.
+  std::int64_t first_token = 0;
+
+  // The piece [begin, begin + count) of the tokens, which adds to the gradients of those before it.
+  Pass piece(std::int64_t begin, std::int64_t count) const {
+    Pass part = *this;
+    part.batch = 1;
+    part.time = count;
+    part.accumulate = accumulate || begin > 0;
+    part.first_token = first_token + begin;
+    return part;
+  }
+
   std::int64_t tokens() const { return batch * time; }
   // The part of a buffer that this pass uses: buffers are reserved for the largest pass.
   View rows(View buffer) const { return buffer.row_range(0, tokens()); }

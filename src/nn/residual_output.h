@@ -34,7 +34,7 @@ class ResidualOutput {
   // `keeps_slope`: before holds the slope of f.
   void backward_activated(const Pass& pass, ConstView x, ConstView dout, Activation f, View before,
                           View dbefore, ConstView x_of_weight = {}, bool keeps_slope = false) const;
-  bool packs_dgrad(const Pass& pass) const { return linear_.packs_dgrad(pass); }
+  const Route& route() const { return linear_.route(); }
 
  private:
   // The gradient of the linear layer's output.

@@ -6,8 +6,12 @@
 
 namespace twill {
 
-ConstView LinearSeam::forward_operand() const { return forward ? forward : weight->operand; }
-ConstView LinearSeam::dgrad_operand() const { return dgrad ? dgrad : weight->operand; }
+ConstView LinearSeam::forward_operand() const {
+  return route.forward.operand ? route.forward.operand : weight->operand;
+}
+ConstView LinearSeam::dgrad_operand() const {
+  return route.dgrad.operand ? route.dgrad.operand : weight->operand;
+}
 
 bool gradient_comes_with_sample(const Context& context, Activation activation) {
   if (is_gated(activation)) return true;

@@ -1,19 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-// The seam where sparsity enters. A layer registers what can be steered with its Builder and reads it
-// in every pass; whoever steers (sparsity/) fills it between passes. As built, everything is plain
-// and dense. Layers know these parts, never a method's name.
+// The seam where sparsity enters. A layer registers what it is and what can be steered of it with its
+// Builder, and reads the latter in every pass; whoever steers (sparsity/) fills it between passes. As built,
+// everything is plain and dense. Layers know these parts, never a method's name.
 #pragma once
 
 #include <cstdint>
 #include <optional>
 #include <string>
 
+#include "nn/route.h"
 #include "ops/attention/attention_pattern.h"
 #include "ops/context.h"
 #include "ops/layers/activation.h"
-#include "ops/packing/packed_matrix.h"
 #include "ops/selection/groups24.h"
-#include "ops/selection/kept.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -22,29 +21,7 @@ struct Parameter;
 
 enum class LayerFamily : std::uint8_t { kAttention, kFfn, kHead };
 
-// How dY enters the weight gradient.
-enum class WgradSample : std::uint8_t { kDense, kMvue, kMvueTwoDraw };
-
-// Number format of the three products, simulated (ops/numbers/fp8.h).
-//   kReference  forward: both operands e4m3; dgrad and wgrad: both e5m2 (as S-STE ran it)
-//   kMixed      weights and activations e4m3, gradients e5m2
-enum class Fp8Mode : std::uint8_t { kNone, kReference, kMixed };
-
-// A packed product is made for many tokens: on a CPU one token costs as much as 64 (0.44 of dense's
-// speed at 2:4, even at about 20). Passes of fewer, as in decoding, take the dense operands.
-constexpr std::int64_t kFewestPackedTokens = 32;
-
-// Which products of an FFN's matrix leave the zeros of selected activations out, in passes that
-// select any, and the share that is left of them; 0: the product takes them with their zeros. For the
-// input matrix dY is what is selected, for the output matrix x. Zeros of the weight stay in such a
-// product.
-struct PackedActivations {
-  double forward = 0.0;  // output matrix alone
-  double dgrad = 0.0;    // input matrix alone
-  double wgrad = 0.0;
-};
-
-// One weight matrix and its three products.
+// One weight matrix: what the layer is, and how its three products run.
 struct LinearSeam {
   std::string name;  // "blocks.0.ffn.input"
   LayerFamily family = LayerFamily::kFfn;
@@ -59,26 +36,10 @@ struct LinearSeam {
   bool adds_residual = false;                // forward
   std::optional<Activation> activates = {};  // forward: f of its result
   std::optional<Activation> activated = {};  // dgrad: the gradient of a plain f that made its input
-
-  ConstView forward = {};  // what the forward product multiplies with; absent: the weight
-  ConstView dgrad = {};
-  WgradSample wgrad = WgradSample::kDense;
-  Fp8Mode fp8 = Fp8Mode::kNone;
-
-  // The same weights without their zeros; absent: products take the operands above.
-  PackedMatrix packed_forward = {};  // (out, in)
-  PackedMatrix packed_dgrad = {};    // (in, out)
-  // Where `forward` and `dgrad` have no memory of their own, or nobody else reads it: the place, often
-  // shared with other layers, that a pass of too few tokens fills from packed_forward.
-  View unpacked = {};
-  // The sample of dY has its zeros left out of the product.
-  bool packs_sample = false;
-  PackedActivations packed_activations = {};
-  // Where present, the gradient is computed for the kept entries alone, into an array of their
-  // number; the weight's own gradient is then nobody's, or of the other layer that shares it.
-  KeptPositions kept = {};
-  View kept_gradient = {};
   bool shares_weight = false;  // another layer adds to the gradient of the same weight
+  std::int64_t piece = 0;      // tokens of a product at most; 0: all of a pass
+
+  Route route = {};
 
   ConstView forward_operand() const;
   ConstView dgrad_operand() const;

@@ -10,6 +10,8 @@
 
 namespace twill {
 
+class Context;
+
 // Sees every op as it runs: `twill bench step` and tests watch through it. Costs a null check when
 // absent.
 class OpObserver {
@@ -19,6 +21,8 @@ class OpObserver {
   virtual void after(std::string_view op, const OpWork& work) = 0;
   // A product's arguments, just before it runs.
   virtual void gemm(const GemmArgs& args) = 0;
+  // Every product of a layer (ops/products/product.h) as it was asked for, before any kernel of it runs.
+  virtual void product(const Context& /*context*/, const Product& /*product*/) {}
 };
 
 // A named stretch of host work, for backends with a profiler that shows such; elsewhere nothing.

@@ -34,6 +34,7 @@ struct CrossEntropyArgs;
 struct DropoutArgs;
 struct EmbeddingBackwardArgs;
 struct EmbeddingForwardArgs;
+struct EmitArgs;
 struct FillArgs;
 struct FindKeptArgs;
 struct Fp8RoundArgs;
@@ -58,6 +59,7 @@ struct PackedTimesArgs;
 struct PeerProductArgs;
 struct PeerProductReport;
 struct PrepareUpdateArgs;
+struct Product;
 struct RegrowMomentsArgs;
 struct RmsNormBackwardArgs;
 struct RmsNormForwardArgs;
@@ -76,6 +78,7 @@ struct Transposable24Args;
 struct Unpack24Args;
 struct UnpackMatrixArgs;
 struct VenomSelectArgs;
+struct Verdict;
 
 // Where a backend's work goes: a thread pool, a CUDA stream. Opaque to everyone else.
 class Queue {
@@ -171,6 +174,13 @@ struct KernelTable {
   Kernel<GemmArgs> plain_gemm;
   // Whether gemm takes this epilogue; nullptr: none.
   bool (*gemm_fuses)(const GemmArgs&) = nullptr;
+
+  // Further copies of what norms, activations and AdamW make; nullptr: none are made.
+  Kernel<EmitArgs> emit = nullptr;
+  // Whether a product (ops/products/product.h) runs here, by which kernel, or why not.
+  Verdict (*judge)(const Product&, const Device&, Queue&) = nullptr;
+  // Products that neither gemm nor the products without zeros take. nullptr: they are declined.
+  Kernel<Product> multiply = nullptr;
 
   // Ops.
   Kernel<ActivationForwardArgs> activation_forward;

@@ -28,6 +28,7 @@
 #include "ops/packing/soft_pack24.h"
 #include "ops/products/gemm.h"
 #include "ops/products/packed_times.h"
+#include "ops/products/product.h"
 #include "ops/products/times_packed.h"
 #include "ops/selection/kept.h"
 #include "ops/selection/mask.h"
@@ -144,6 +145,11 @@ std::int64_t moved_bytes(const EmbeddingForwardArgs& args) {
          args.tokens.shape()[1] * row_bytes(args.position_table);
 }
 
+std::int64_t moved_bytes(const EmitArgs& args) {
+  std::int64_t copies = 0;
+  for (const Emit& emit : args.emits) copies += bytes_of({emit.to, emit.amax});
+  return bytes_of({args.x}) + copies;
+}
 std::int64_t moved_bytes(const FillArgs& args) { return bytes_of({args.x}); }
 std::int64_t moved_bytes(const GemmArgs& args) {
   return bytes_of({args.a, args.b, args.bias, args.addend, args.before}) +
@@ -157,6 +163,14 @@ std::int64_t moved_bytes(const LayerNormBackwardArgs& args) {
 }
 std::int64_t moved_bytes(const LayerNormForwardArgs& args) {
   return bytes_of({args.x, args.weight, args.bias, args.y, args.mean, args.rstd});
+}
+std::int64_t moved_bytes(const Product& product) {
+  const Epilogue& epilogue = product.epilogue;
+  std::int64_t copies = 0;
+  for (const Emit& emit : epilogue.emits) copies += bytes_of({emit.to, emit.amax});
+  return bytes_of({product.a.data, product.b.data, epilogue.bias, epilogue.addend, epilogue.before,
+                   epilogue.sums}) +
+         result(product.c, product.accumulates) + copies;
 }
 std::int64_t moved_bytes(const RmsNormBackwardArgs& args) {
   return bytes_of({args.x, args.weight, args.rstd, args.dy}) + result(args.dx, args.accumulate_dx) +
@@ -292,6 +306,10 @@ double counted_flops(const KeptGradientArgs& args) {
 }
 double counted_flops(const PackedTimesArgs& args) {
   return 2.0 * static_cast<double>(args.packed.kept) * static_cast<double>(args.n());
+}
+double counted_flops(const Product& product) {
+  return 2.0 * static_cast<double>(product.m()) * static_cast<double>(product.n()) *
+         static_cast<double>(product.k());
 }
 double counted_flops(const TimesPackedArgs& args) {
   return 2.0 * static_cast<double>(args.packed.kept) * static_cast<double>(args.m());

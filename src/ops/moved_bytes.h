@@ -9,6 +9,7 @@
 //   cached_attention  the rows of the cache that are written, and those that are read
 //   rotary            the heads that turn
 //   pack_matrix, pack_both: no mask where it is the same as before; the storage has it
+//   multiply          all of both operands, whichever parts exist
 //   soft_pack24       the projected matrix where it is kept
 //   topology_update, regrow_moments: all of every tensor; what changes depends on values
 //
@@ -35,12 +36,14 @@ std::int64_t moved_bytes(const CrossEntropyArgs& args);
 std::int64_t moved_bytes(const DropoutArgs& args);
 std::int64_t moved_bytes(const EmbeddingBackwardArgs& args);
 std::int64_t moved_bytes(const EmbeddingForwardArgs& args);
+std::int64_t moved_bytes(const EmitArgs& args);
 std::int64_t moved_bytes(const FillArgs& args);
 std::int64_t moved_bytes(const GemmArgs& args);
 std::int64_t moved_bytes(const LayerNormBackwardArgs& args);
 std::int64_t moved_bytes(const LayerNormForwardArgs& args);
 std::int64_t moved_bytes(const NormAllArgs& args);
 std::int64_t moved_bytes(const PrepareUpdateArgs& args);
+std::int64_t moved_bytes(const Product& product);
 std::int64_t moved_bytes(const RmsNormBackwardArgs& args);
 std::int64_t moved_bytes(const RmsNormForwardArgs& args);
 std::int64_t moved_bytes(const RotaryArgs& args);
@@ -94,6 +97,7 @@ double counted_flops(const AttentionForwardArgs& args);
 double counted_flops(const GemmArgs& args);
 double counted_flops(const KeptGradientArgs& args);
 double counted_flops(const PackedTimesArgs& args);
+double counted_flops(const Product& product);
 double counted_flops(const TimesPackedArgs& args);
 
 struct OpWork {

@@ -14,6 +14,9 @@
 
 namespace twill {
 
+struct Fp8E4m3;  // base/fp8.h
+struct Fp8E5m2;
+
 template <class T>
 constexpr DType dtype_of() {
   using Plain = std::remove_const_t<T>;
@@ -22,6 +25,8 @@ constexpr DType dtype_of() {
   if constexpr (std::is_same_v<Plain, std::int32_t>) return DType::kI32;
   if constexpr (std::is_same_v<Plain, Bf16>) return DType::kBf16;
   if constexpr (std::is_same_v<Plain, std::uint8_t>) return DType::kU8;
+  if constexpr (std::is_same_v<Plain, Fp8E4m3>) return DType::kE4m3;
+  if constexpr (std::is_same_v<Plain, Fp8E5m2>) return DType::kE5m2;
 }
 
 // Byte is std::byte (View) or const std::byte (ConstView).

@@ -48,10 +48,13 @@ void expect_match(const std::string& text, const std::string& pattern) {
 }
 
 TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
-  const ProcessResult plan = on_tiny_model({"plan", "recipe=fst", "--json", "plan.json"});
+  const ProcessResult plan =
+      on_tiny_model({"plan", "recipe=fst", "--explain", "--json", "plan.json"});
   ASSERT_EQ(plan.exit_code, 0) << plan.err;
+  expect_match(plan.out, "phase 0, blocks.\\*.ffn.input, 128 x 32");
+  expect_match(plan.out, "packed  cpu: dense x packed, transposable 2:4, ");
   expect_match(plan.out, "phase 0, 83.3% of the steps: 2:4-transposable weights");
-  expect_match(plan.out, "\n +2  128 x 32 +0.500 +[\\d.]+ +[\\d.]+ +[\\d.]+ ");
+  expect_match(plan.out, "\n +2  ffn.input 128 x 32 +0.500 +[\\d.]+ +[\\d.]+ +[\\d.]+ ");
   expect_match(plan.out, "\\d of 4 layers sparse");
   expect_match(plan.out, "expected gain of their products [\\d.]+, of a step [\\d.]+\n");
   expect_match(plan.out, "phase 1, 16.7% of the steps: dense\n");
@@ -322,7 +325,7 @@ TEST_F(SparseBench, TrainTellsItsPlan) {
   const ProcessResult run = on_tiny_model(packed);
   ASSERT_EQ(run.exit_code, 0) << run.err;
   expect_match(run.out, "\nplan     phase 0: 9 of 9 layers sparse\n");
-  expect_match(run.out, "2 of 128 x 32: packed forward, dgrad, wgrad\n");
+  expect_match(run.out, "2 of ffn.input 128 x 32: packed forward, dgrad, wgrad\n");
   expect_match(run.out, "packed products leave zeros out, the others multiply them");
   std::vector<std::string> masked = words;
   std::ranges::replace(masked, std::string("run.name=p"), std::string("run.name=m"));

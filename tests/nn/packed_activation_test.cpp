@@ -52,7 +52,7 @@ class PackedInputFfn {
   LinearSeam& input_seam() { return builder_.linear_seams().front(); }
 
   Values forward(std::int64_t tokens, bool packed, OpCounter& counter) {
-    input_seam().packed_forward = packed ? packed_ : PackedMatrix();
+    input_seam().route.forward.packed = packed ? packed_ : PackedMatrix();
     Random random;
     const Buffer x(random.normal(tokens * kWidth), DType::kF32);
     const Buffer residual(random.normal(tokens * kWidth), DType::kF32);

@@ -64,8 +64,8 @@ class SamplingFfn {
         dx_(tensor(dtype)) {
     builder_.commit();
     for (LinearSeam& seam : builder_.linear_seams()) {
-      seam.wgrad = WgradSample::kMvue;
-      seam.packs_sample = true;
+      seam.route.wgrad.sample = WgradSample::kMvue;
+      seam.route.wgrad.packs_sample = true;
     }
     for (Parameter& parameter : builder_.parameters()) fill(parameter.value, 0.2);
     builder_.refresh_operands();

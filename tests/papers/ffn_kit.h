@@ -11,7 +11,7 @@ namespace twill {
 
 struct FfnRun {
   Numbers y, dx, du, dd;
-  Product up, down, down_wgrad, down_dgrad, up_wgrad, up_dgrad;  // as the layer ran them
+  GemmCall up, down, down_wgrad, down_dgrad, up_wgrad, up_dgrad;  // as the layer ran them
 };
 
 class FfnKit : public LayerKit {
@@ -38,7 +38,7 @@ class FfnKit : public LayerKit {
     recorder.products.clear();
     layer.forward(at, x_in.view(), none.view(), y.view());
     layer.backward(at, x_in.view(), dy_in.view(), dx.view());
-    const std::vector<Product>& p = recorder.products;
+    const std::vector<GemmCall>& p = recorder.products;
     EXPECT_EQ(p.size(), 6u);
     return {numbers_in(y.view()),
             numbers_in(dx.view()),

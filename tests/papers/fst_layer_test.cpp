@@ -59,7 +59,7 @@ TEST_F(Fst_C1, WeightGradientIsDenseAndTheBiasIsNeverSampled) {
     EXPECT_EQ(plain.dw, dense) << table->name;  // nothing of the mask or of W·M is in it
     for (std::size_t i = 0; i < mask.x.size(); ++i) EXPECT_NE(plain.dw.x[i], 0.0);
     for (const WgradSample sample : {WgradSample::kMvue, WgradSample::kMvueTwoDraw}) {
-      kit.seam().wgrad = sample;
+      kit.seam().route.wgrad.sample = sample;
       const LinearRun sampled = kit.run(x, dy);
       EXPECT_EQ(sampled.db, column_sums(dy)) << table->name;
       EXPECT_NE(sampled.dw, dense) << table->name;
@@ -73,7 +73,7 @@ TEST_F(Fst_C1, SampleBelongsToTheMicroStepAndTheLayer) {
   for (const KernelTable* table : paper_tables()) {
     LinearKit kit(*table, kTokens, kIn, kOut);
     load(kit);
-    kit.seam().wgrad = WgradSample::kMvue;
+    kit.seam().route.wgrad.sample = WgradSample::kMvue;
     const LinearRun third = kit.run(x, dy, 3);
     EXPECT_EQ(kit.run(x, dy, 3).dw, third.dw);
     EXPECT_NE(kit.run(x, dy, 4).dw, third.dw);
@@ -93,7 +93,7 @@ TEST(Fst_B6, MeanOfTheLayersGradients) {
   const Numbers x = small_integers(random, 16, 3), dy = small_integers(random, 16, 10);
   const Numbers dense = product(transposed(dy), x);
   LinearKit kit(fast_paper_table(), 16, 3, 10);
-  kit.seam().wgrad = WgradSample::kMvue;
+  kit.seam().route.wgrad.sample = WgradSample::kMvue;
   Values sum(dense.x.size()), squares(dense.x.size());
   for (std::uint32_t step = 0; step < kDraws; ++step) {
     const Numbers dw = kit.run(x, dy, step).dw;

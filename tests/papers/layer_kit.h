@@ -84,7 +84,7 @@ inline Numbers small_integers(Random& random, std::int64_t rows, std::int64_t co
 }
 
 // op(a) op(b) = c, as one call of gemm had it.
-struct Product {
+struct GemmCall {
   Numbers a, b, c;
 };
 
@@ -101,7 +101,7 @@ class ProductRecorder final : public OpObserver {
     c_ = args.c;
   }
 
-  std::vector<Product> products;
+  std::vector<GemmCall> products;
 
  private:
   ConstView c_;

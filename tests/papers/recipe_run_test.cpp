@@ -15,11 +15,11 @@ namespace {
 
 bool is_sparse_now(const TinyTrainer& tiny) {
   const auto& layers = tiny.trainer.sparsity().layers();
-  const bool first = static_cast<bool>(layers.front().seam->forward);
+  const bool first = static_cast<bool>(layers.front().seam->route.forward.operand);
   for (const SparseLayer& layer : layers) {
-    EXPECT_EQ(static_cast<bool>(layer.seam->forward), first);
-    EXPECT_EQ(static_cast<bool>(layer.seam->dgrad), first);
-    EXPECT_EQ(layer.seam->wgrad, first ? WgradSample::kMvue : WgradSample::kDense);
+    EXPECT_EQ(static_cast<bool>(layer.seam->route.forward.operand), first);
+    EXPECT_EQ(static_cast<bool>(layer.seam->route.dgrad.operand), first);
+    EXPECT_EQ(layer.seam->route.wgrad.sample, first ? WgradSample::kMvue : WgradSample::kDense);
   }
   return first;
 }

@@ -87,7 +87,7 @@ TEST(Sste_S7, BiasIsNotSampled) {
     SoftLayer soft;
     LinearKit kit(*table, kTokens, kIn, kOut);
     soft.load(kit, *table);
-    kit.seam().wgrad = WgradSample::kMvue;
+    kit.seam().route.wgrad.sample = WgradSample::kMvue;
     EXPECT_EQ(kit.run(soft.x, soft.dy).db, column_sums(soft.dy)) << table->name;
   }
 }
@@ -123,7 +123,7 @@ TEST_F(Sste_Fp8, ProductsTakeRoundedOperands) {
     for (const Fp8Mode mode : {Fp8Mode::kReference, Fp8Mode::kMixed}) {
       LinearKit kit(*table, kTokens, kIn, kOut);
       kit.project_to(w);
-      kit.seam().fp8 = mode;
+      kit.seam().route.set_rounding(mode);
       const auto kept = mode == Fp8Mode::kReference ? e5m2 : e4m3;  // X and W in backward products
       const LinearRun run = kit.run(x, dy);
       EXPECT_EQ(run.y, product(e4m3(x), transposed(e4m3(w)))) << table->name;

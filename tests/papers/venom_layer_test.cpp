@@ -58,9 +58,9 @@ void project_softly(FfnKit& kit, View us, View ds) {
   for (const auto& [seam, projected] : {std::pair{&kit.up(), us}, std::pair{&kit.down(), ds}}) {
     soft_threshold24(kit.context,
                      {.x = seam->weight->value, .y = projected, .axis = seam->width_axis});
-    seam->dgrad = projected;
+    seam->route.dgrad.operand = projected;
   }
-  kit.up().forward = us;
+  kit.up().route.forward.operand = us;
 }
 
 TEST(Venom_L5, WholeFfnStep) {

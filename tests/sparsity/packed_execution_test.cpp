@@ -174,13 +174,13 @@ TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
   }
 }
 
-// Both matrices of an FFN have one shape, and one entry of the plan: each takes what is selected where
-// it has it.
+// Both matrices of an FFN have one shape: each has an entry of its own, and takes what is selected where it
+// has it.
 TEST_P(PackedSelection, FollowsMaskedExecutionInSquareFfns) {
   const Settings square{"model.ffn.width=16"};
   TinyTrainer masked(with_execution(GetParam(), "masked") + square);
   TinyTrainer packed(with_execution(GetParam(), "packed") + square);
-  ASSERT_EQ(packed.trainer.sparsity().plan().layer.size(), 1U);
+  ASSERT_EQ(packed.trainer.sparsity().plan().layer.size(), 2U);
   SelectionLog log;
   for (int step = 0; step < 8; ++step) {
     restore(state_of(masked), packed);
@@ -226,7 +226,7 @@ TEST_P(AllOff, IsDense) {
   const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
   Plan plan;
   plan.execution = Execution::kAuto;
-  plan.layer = planned_shapes(config.recipe, dense.trainer.builder().linear_seams());
+  plan.layer = planned_sites(config.recipe, dense.trainer.builder().linear_seams());
   ASSERT_GE(plan.layer.size(), 2U);
   for (PlanEntry& entry : plan.layer) entry.on = false;
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
@@ -274,7 +274,7 @@ TEST(Plan, OneLayerOffLeavesTheOtherOn) {
   TinyTrainer like(busy("fst"));
   Plan plan;
   plan.execution = Execution::kAuto;
-  plan.layer = planned_shapes(config.recipe, like.trainer.builder().linear_seams());
+  plan.layer = planned_sites(config.recipe, like.trainer.builder().linear_seams());
   plan.layer[0].on = false;
   plan.layer[1].forward_below = plan.layer[1].dgrad_below = 0.6;
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
@@ -283,13 +283,13 @@ TEST(Plan, OneLayerOffLeavesTheOtherOn) {
   half.step();
   const auto& layers = half.sparsity().layers();
   ASSERT_EQ(layers.size(), 2U);
-  EXPECT_FALSE(layers[0].seam->forward);
-  EXPECT_FALSE(layers[0].seam->packed_forward);
-  EXPECT_TRUE(layers[1].seam->forward);
-  EXPECT_TRUE(layers[1].seam->packed_forward);
-  EXPECT_TRUE(layers[1].seam->packed_dgrad);
+  EXPECT_FALSE(layers[0].seam->route.forward.operand);
+  EXPECT_FALSE(layers[0].seam->route.forward.packed);
+  EXPECT_TRUE(layers[1].seam->route.forward.operand);
+  EXPECT_TRUE(layers[1].seam->route.forward.packed);
+  EXPECT_TRUE(layers[1].seam->route.dgrad.packed);
   // A sample is drawn only where the gradient's product gains by it.
-  EXPECT_EQ(layers[1].seam->wgrad, WgradSample::kDense);
+  EXPECT_EQ(layers[1].seam->route.wgrad.sample, WgradSample::kDense);
   EXPECT_EQ(layers[0].seam->weight->update.pull, Pull::kNone);
   EXPECT_EQ(layers[1].seam->weight->update.pull, Pull::kOnGradient);
 }

@@ -34,7 +34,7 @@ void expect_two_steps(const Context& context, const SparseLayer& layer) {
   soft_threshold24(context, {.x = layer.weight(), .y = projected.view(), .scale = layer.beta});
   EXPECT_TRUE(same_bytes(layer.projected, projected.view())) << seam.name;
   for (const bool transpose : {false, true}) {
-    const PackedMatrix& packed = transpose ? seam.packed_dgrad : seam.packed_forward;
+    const PackedMatrix& packed = transpose ? seam.route.dgrad.packed : seam.route.forward.packed;
     ASSERT_TRUE(packed) << seam.name;
     Tensor storage(DType::kU8, {packed.storage.num_bytes()}, context.memory());
     pack_matrix(context, {.dense = projected.view(),
@@ -63,7 +63,7 @@ TEST(SoftPacking, MaskedExecutionProjectsAndPacksNothing) {
     soft_threshold24(tiny.context,
                      {.x = layer.weight(), .y = projected.view(), .scale = layer.beta});
     EXPECT_TRUE(same_bytes(layer.projected, projected.view()));
-    EXPECT_FALSE(layer.seam->packed_forward);
+    EXPECT_FALSE(layer.seam->route.forward.packed);
   }
 }
 
@@ -86,9 +86,9 @@ weights = { pattern = "2:4", projection = "soft", scale = "min-mse", dgrad = [] 
     ASSERT_NEAR(a, b, 1e-3 * a) << "step " << step;
   }
   for (const SparseLayer& layer : packed.trainer.sparsity().layers()) {
-    ASSERT_TRUE(layer.seam->packed_forward);
-    EXPECT_FALSE(layer.seam->packed_dgrad);
-    EXPECT_EQ(layer.seam->unpacked.bytes(), layer.projected.bytes());
+    ASSERT_TRUE(layer.seam->route.forward.packed);
+    EXPECT_FALSE(layer.seam->route.dgrad.packed);
+    EXPECT_EQ(layer.seam->route.unpacked.bytes(), layer.projected.bytes());
     float* scratch = layer.projected.as<float>();
     std::fill(scratch, scratch + layer.num_weights(), std::numeric_limits<float>::quiet_NaN());
   }

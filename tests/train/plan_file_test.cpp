@@ -64,16 +64,18 @@ TEST_F(PlanFile, AResumedRunRefusesThatOfAnother) {
                       "is a plan of recipe.execution = \"packed\", but this run has \"auto\"; "
                       "leave `plan` out, or set the key");
   expect_refused_with(auto_plan(true, {"model.width=32"}),
-                      "says nothing about weights of 64 x 16 in phase 0 of recipe \"fst\": it is "
-                      "the plan of another run; leave `plan` out to have it measured, or name the "
+                      "says nothing about weights of 64 x 16 at blocks.*.ffn.input in phase 0 of "
+                      "recipe \"fst\": it is the plan of another run; leave `plan` out to have it "
+                      "measured, or name the "
                       "right file");
   // Of a recipe with more phases: what this run asks for is there, and more besides.
   Plan longer = auto_plan(true);
   longer.layer.push_back(longer.layer.front());
   longer.layer.back().phase = 1;
-  expect_refused_with(longer,
-                      "has 3 entries where recipe \"fst\" and this model ask for 2: it is the plan "
-                      "of another run");
+  expect_refused_with(
+      longer,
+      "has an entry for weights of 64 x 16 in phase 1, which recipe \"fst\" and this "
+      "model do not ask for: it is the plan of another run");
   dir_.write("mine/plan.toml", mine.substr(0, mine.find("forward_below") + 16));
   expect_error([&] { resume("mine"); }, plan_file("mine"));
   dir_.write("mine/plan.toml", mine);

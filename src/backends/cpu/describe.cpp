@@ -8,16 +8,12 @@
 #include <hwy/highway.h>
 
 namespace twill::cpu {
-namespace {
-
-// The target that run-time dispatch takes: the best that we compile for and the CPU has.
+// The best that we compile for and the CPU has.
 std::string_view simd_name() {
   const auto usable = static_cast<std::uint64_t>(hwy::SupportedTargets() & HWY_TARGETS);
   const auto best = static_cast<std::int64_t>(usable & (~usable + 1));  // lower bit = better target
   return best == HWY_AVX3 ? "AVX-512" : hwy::TargetName(best);
 }
-
-}  // namespace
 
 std::string describe() {
   const dnnl_version_t* onednn = dnnl_version();

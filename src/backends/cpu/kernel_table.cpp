@@ -19,6 +19,7 @@
 #include "ops/layers/layer_norm.h"
 #include "ops/layers/rms_norm.h"
 #include "ops/numbers/column_sum.h"
+#include "ops/numbers/emit.h"
 #include "ops/numbers/fill.h"
 #include "ops/numbers/fp8.h"
 #include "ops/numbers/sum.h"
@@ -27,6 +28,7 @@
 #include "ops/packing/packed_matrix.h"
 #include "ops/products/gemm.h"
 #include "ops/products/packed_times.h"
+#include "ops/products/product.h"
 #include "ops/products/times_packed.h"
 #include "ops/selection/kept.h"
 #include "ops/selection/mask.h"
@@ -86,6 +88,8 @@ const KernelTable& cpu_table() {
       .open_queue = open_queue,
       .attention_workspace_bytes = cpu::attention_workspace_bytes,
       .plain_gemm = f32_only<"gemm", &GemmArgs::c, cpu::plain_gemm>,
+      .emit = f32_only<"emit", &EmitArgs::x, cpu::emit>,
+      .judge = cpu::judge,
       .activation_forward =
           f32_only<"activation", &ActivationForwardArgs::x, cpu::activation_forward>,
       .activation_backward =

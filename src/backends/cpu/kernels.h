@@ -25,7 +25,9 @@ void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& qu
 void dropout(const DropoutArgs& args, const Device& device, Queue& queue);
 void embedding_forward(const EmbeddingForwardArgs& args, const Device& device, Queue& queue);
 void embedding_backward(const EmbeddingBackwardArgs& args, const Device& device, Queue& queue);
+void emit(const EmitArgs& args, const Device& device, Queue& queue);
 void fill(const FillArgs& args, const Device& device, Queue& queue);
+Verdict judge(const Product& product, const Device& device, Queue& queue);
 void gemm(const GemmArgs& args, const Device& device, Queue& queue);
 void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
 void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);

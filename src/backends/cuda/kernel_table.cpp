@@ -51,6 +51,7 @@ const KernelTable* cuda_table() {
       .attention_workspace_bytes = cuda::attention_workspace_bytes,
       .plain_gemm = cuda::plain_gemm,
       .gemm_fuses = cuda::gemm_fuses,
+      .judge = cuda::judge,
       .activation_forward = cuda::activation_forward,
       .keeps_slopes = true,
       .activation_backward = cuda::activation_backward,

@@ -2,6 +2,7 @@
 #include "ops/kernel_table.h"
 
 #include "backends/reference/kernels.h"
+#include "ops/products/product.h"
 
 namespace twill {
 namespace {
@@ -23,6 +24,9 @@ const KernelTable& reference_table() {
       .open_queue = open_queue,
       .attention_workspace_bytes = attention_workspace_bytes,
       .plain_gemm = nullptr,
+      .emit = reference::emit,
+      .judge = reference::judge,
+      .multiply = reference::multiply,
       .activation_forward = reference::activation_forward,
       .keeps_slopes = true,
       .activation_backward = reference::activation_backward,

@@ -74,6 +74,7 @@ void profile_step(Context& context, Trainer& trainer, StepBench& bench) {
   trainer.step();
   context.observer = nullptr;
   bench.ops = profile.ops();
+  bench.kernels = profile.kernels();
   bench.product_repeats = kProductRepeats;
   bench.products = profile.measure_products(context, kProductRepeats, true);
 }

@@ -18,7 +18,8 @@ struct StepBench {
   std::vector<double> seconds;  // of each step, sorted
   StepProfile::Ops ops;         // of one more step
   std::vector<ProductTime> products;
-  int product_repeats = 0;  // of which the best counts
+  std::vector<NamedProduct> kernels;  // of the same step's layers
+  int product_repeats = 0;            // of which the best counts
   Roof roof;
   double peak_flops = 0.0;   // per second, by the datasheet; 0: not known
   double model_flops = 0.0;  // of a step, as in StepShares::mfu

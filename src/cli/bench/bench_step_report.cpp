@@ -6,6 +6,7 @@
 #include <fmt/format.h>
 
 #include "cli/bench/bench_step.h"
+#include "cli/planning/explain_report.h"
 #include "cli/screen/text_format.h"
 #include "io/json_value.h"
 
@@ -119,6 +120,13 @@ void print_products(const StepBench& bench) {
   }
 }
 
+void print_kernels(const StepBench& bench) {
+  fmt::print("\n{:<28}{:<12}{:>6}  {}\n", "site", "product", "count", "kernel");
+  for (const NamedProduct& product : bench.kernels)
+    fmt::print("{:<28}{:<12}{:>6}  {}\n", product.site, product.product, product.count,
+               kernel_text(product.verdict));
+}
+
 void print_roofs(const StepBench& bench) {
   const FlopUnit unit = unit_of(bench);
   const double rate = bench.model_flops / bench.median();
@@ -198,11 +206,23 @@ JsonArray product_rows(const StepBench& bench) {
   return rows;
 }
 
+JsonArray kernel_rows(const StepBench& bench) {
+  JsonArray rows;
+  for (const NamedProduct& product : bench.kernels)
+    rows.push_back(JsonObject{{"site", product.site},
+                              {"product", product.product},
+                              {"count", product.count},
+                              {"kernel", product.verdict.kernel},
+                              {"why_not_quicker", product.verdict.reason}});
+  return rows;
+}
+
 }  // namespace
 
 void print_report(const StepBench& bench) {
   if (!bench.ops.empty()) print_ops(bench);
   if (!bench.products.empty()) print_products(bench);
+  if (!bench.kernels.empty()) print_kernels(bench);
   print_summary(bench);
 }
 
@@ -234,6 +254,7 @@ std::string json_report(const StepBench& bench) {
   if (readings.clock_hz) report.emplace_back("clock_hz", *readings.clock_hz);
   report.emplace_back("ops", op_rows(bench));
   report.emplace_back("products", product_rows(bench));
+  report.emplace_back("kernels", kernel_rows(bench));
   return to_json(report);
 }
 

@@ -10,8 +10,12 @@
 namespace twill::cli {
 namespace {
 
+// "ffn.input 2048 x 512": where in its block, and the weight.
 std::string weight_text(const PlanEntry& entry) {
-  return fmt::format("{} x {}", entry.outputs, entry.inputs);
+  constexpr std::string_view kBlocks = "blocks.*.";
+  std::string_view site = entry.site;
+  if (site.starts_with(kBlocks)) site.remove_prefix(kBlocks.size());
+  return fmt::format("{}{}{} x {}", site, site.empty() ? "" : " ", entry.outputs, entry.inputs);
 }
 
 // "-" where nothing was measured.
@@ -32,7 +36,7 @@ std::string break_even_text(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 std::string entry_row(const PlanEntry& entry, std::int64_t plan_tokens) {
   const auto dense = [&](double seconds) { return ms_text(entry, seconds); };
-  return fmt::format("{:>6}  {:<14}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
+  return fmt::format("{:>6}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
                      entry.layers, weight_text(entry),
                      is_measured(entry) ? fmt::format("{:.3f}", entry.density) : "-",
                      dense(entry.dense.forward), dense(entry.dense.dgrad), dense(entry.dense.wgrad),
@@ -46,8 +50,8 @@ std::string entry_row(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 std::string table_head() {
   return fmt::format(
-      "{:>6}  {:<14}{:>7}  {:^24}  {:^24}  {:>8}{:>7}{:>12}\n"
-      "{:>6}  {:<14}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
+      "{:>6}  {:<32}{:>7}  {:^24}  {:^24}  {:>8}{:>7}{:>12}\n"
+      "{:>6}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
       "", "", "", "dense, ms", "packed, ms", "upkeep", "", "pays from", "layers", "weight",
       "density", "forward", "dgrad", "wgrad", "forward", "dgrad", "wgrad", "ms", "gain", "tokens",
       "packed");
@@ -123,9 +127,13 @@ JsonValue json_of(const ProductSeconds& seconds) {
 }
 
 JsonValue json_of(const PlanEntry& entry, std::int64_t plan_tokens) {
-  JsonObject object{{"phase", entry.phase},   {"outputs", entry.outputs},
-                    {"inputs", entry.inputs}, {"layers", entry.layers},
-                    {"on", entry.on},         {"packed_products", packed_products(entry)}};
+  JsonObject object{{"phase", entry.phase},
+                    {"site", entry.site},
+                    {"outputs", entry.outputs},
+                    {"inputs", entry.inputs},
+                    {"layers", entry.layers},
+                    {"on", entry.on},
+                    {"packed_products", packed_products(entry)}};
   if (!is_measured(entry)) return object;
   const auto tokens = break_even_tokens(entry, plan_tokens);
   object.emplace_back("density", entry.density);

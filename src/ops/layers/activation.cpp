@@ -36,13 +36,17 @@ void activation_forward(const Context& context, const ActivationForwardArgs& arg
   require(!args.slope || context.kernels().keeps_slopes,
           "[activation] {} keeps no slopes of activations: leave `slope` empty",
           context.kernels().name);
+  require_emits("activation", context, args.y, args.emits);
   context.run("activation_forward", context.kernels().activation_forward, args);
+  emit_behind(context, args.y, args.emits);
 }
 
 void activation_backward(const Context& context, const ActivationBackwardArgs& args) {
   validate(args);
   require_stored("activation", context.kernels(), args.x);
+  require_emits("activation", context, args.dx, args.emits);
   context.run("activation_backward", context.kernels().activation_backward, args);
+  emit_behind(context, args.dx, args.emits);
 }
 
 }  // namespace twill

@@ -17,11 +17,15 @@
 // -Inf is 0 and at +Inf 1 (relu2: Inf); NaN in x or dy reaches dx.
 // slope, of plain activations on backends that have it (KernelTable::keeps_slopes): f'(x), the bits of
 // backward where dy is 1. It may be the same memory as x.
+// emits: further copies of y, of dx (ops/numbers/emit.h).
 // Backward: dx from x and dy. dx may be the same memory as x; dx may be the same memory as dy only
 // for plain activations. Gated: dx (rows, 2 F) = [dvalue | dgate].
 #pragma once
 
+#include <span>
+
 #include "ops/context.h"
+#include "ops/numbers/emit.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -36,7 +40,8 @@ struct ActivationForwardArgs {
   Activation kind = Activation::kGelu;
   ConstView x;
   View y;
-  View slope = {};  // optional, as x
+  View slope = {};                   // optional, as x
+  std::span<const Emit> emits = {};  // of y
 };
 
 struct ActivationBackwardArgs {
@@ -44,6 +49,7 @@ struct ActivationBackwardArgs {
   ConstView x;
   ConstView dy;
   View dx;
+  std::span<const Emit> emits = {};  // of dx
 };
 
 void validate(const ActivationForwardArgs& args);

@@ -42,7 +42,9 @@ void validate(const LayerNormBackwardArgs& args) {
 void layer_norm_forward(const Context& context, const LayerNormForwardArgs& args) {
   validate(args);
   require_stored("layer_norm", context.kernels(), args.x);
+  require_emits("layer_norm", context, args.y, args.emits);
   context.run("layer_norm_forward", context.kernels().layer_norm_forward, args);
+  emit_behind(context, args.y, args.emits);
 }
 
 void layer_norm_backward(const Context& context, const LayerNormBackwardArgs& args) {

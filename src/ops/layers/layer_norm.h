@@ -14,6 +14,8 @@
 // Types: x, y, dy, dx, weight and bias f32 or bf16; mean, rstd, dweight, dbias and dx_sum f32
 // (beside f64: f64).
 //
+// emits of forward: further copies of y (ops/numbers/emit.h).
+//
 // Backward, with g = dy weight and n = (x - mean) rstd:
 //   dx      = rstd (g - mean(g) - n mean(g n))   overwritten, or added to dx when accumulate_dx
 //   dweight = Σ_rows dy n     (C)
@@ -27,7 +29,10 @@
 // over rows are taken in an order fixed per backend and shape. C = 0 is refused.
 #pragma once
 
+#include <span>
+
 #include "ops/context.h"
+#include "ops/numbers/emit.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -40,6 +45,7 @@ struct LayerNormForwardArgs {
   View mean;
   View rstd;
   double eps = 1e-5;
+  std::span<const Emit> emits = {};  // of y
 };
 
 struct LayerNormBackwardArgs {

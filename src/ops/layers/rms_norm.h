@@ -10,6 +10,8 @@
 // Error: two-oracle rule (docs/numerics.md).
 // Types: x, y, dy, dx and weight f32 or bf16; rstd, dweight and dx_sum f32 (beside f64: f64).
 //
+// emits of forward: further copies of y (ops/numbers/emit.h).
+//
 // Backward, with g = dy weight and n = x rstd:
 //   dx      = rstd (g - n mean(g n))   overwritten, or added to dx when accumulate_dx
 //   dweight = Σ_rows dy n    (C)
@@ -22,7 +24,10 @@
 // is refused.
 #pragma once
 
+#include <span>
+
 #include "ops/context.h"
+#include "ops/numbers/emit.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -33,6 +38,7 @@ struct RmsNormForwardArgs {
   View y;
   View rstd;
   double eps = 1e-5;
+  std::span<const Emit> emits = {};  // of y
 };
 
 struct RmsNormBackwardArgs {

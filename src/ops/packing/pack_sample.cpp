@@ -25,6 +25,8 @@ void validate(const PackSampleArgs& args) {
           "[pack_sample] shape must have pattern k24 and side kLeft: see packed_sample_shape()");
   require_dtype("pack_sample", {"storage", args.storage}, DType::kU8);
   if (args.step_at) require_dtype("pack_sample", {"step_at", args.step_at}, DType::kI32);
+  require(args.first_token >= 0 && args.first_token % 16 == 0,
+          "[pack_sample] first_token must be a multiple of 16, got {}", args.first_token);
   if (args.sum) validate(ColumnSumArgs{.x = args.x, .sum = args.sum});
 }
 
@@ -51,7 +53,8 @@ void pack_sample(const Context& context, const PackSampleArgs& args) {
                    .seed = args.seed,
                    .step = args.step,
                    .step_at = args.step_at,
-                   .stream = args.stream});
+                   .stream = args.stream,
+                   .first_token = args.first_token});
   pack_matrix(
       context,
       {.dense = args.sample, .shape = args.shape, .storage = args.storage, .transpose = true});

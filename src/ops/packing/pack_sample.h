@@ -32,6 +32,7 @@ struct PackSampleArgs {
   std::uint32_t step = 0;
   ConstView step_at = {};  // (1) i32, optional; its bits are those of the step
   std::uint32_t stream = 0;
+  std::int64_t first_token = 0;  // as in mvue24
   View sum = {};
   bool accumulate = false;  // of the sum
 };

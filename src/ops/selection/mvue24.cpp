@@ -14,8 +14,10 @@ void validate(const Mvue24Args& args) {
   require_shape("mvue24", {"mask", args.mask, true}, args.x.shape());
   if (args.step_at) require_dtype("mvue24", {"step_at", args.step_at}, DType::kI32);
   require(args.stream < (1u << 24), "[mvue24] stream must be below 2^24, got {}", args.stream);
-  require(args.x.shape()[0] <= std::int64_t{1} << 36,
-          "[mvue24] x must have at most 2^36 tokens, got {}", args.x.shape()[0]);
+  require(args.first_token >= 0 && args.first_token % 16 == 0,
+          "[mvue24] first_token must be a multiple of 16, got {}", args.first_token);
+  require(args.first_token + args.x.shape()[0] <= std::int64_t{1} << 36,
+          "[mvue24] x must have at most 2^36 tokens, got {}", args.first_token + args.x.shape()[0]);
   require(args.x.shape()[1] <= std::int64_t{1} << 32,
           "[mvue24] x must have at most 2^32 channels, got {}", args.x.shape()[1]);
 }

@@ -33,7 +33,9 @@
 // mvue24_exact and mvue24_two_draw below are the two laws in code, one group at a time.
 //
 // Random numbers: words[w] = philox4x32({token / 16, channel, step, purpose | stream << 8}, seed)
-// belongs to group 4 (token / 16) + w: one call serves sixteen tokens of a channel. u = (word >> 9)
+// belongs to group 4 (token / 16) + w: one call serves sixteen tokens of a channel. Of a piece of a longer x,
+// first_token, a multiple of 16, is the place of its first token there: the pieces' draws are those of the
+// whole, however it is cut. u = (word >> 9)
 // 2^-23, purpose kMvue; u2 the same with purpose kMvueSecond.
 //
 // A group with an entry that is not finite is not sampled, under either law: the two largest
@@ -66,6 +68,9 @@ struct Mvue24Args {
     return step_at ? static_cast<std::uint32_t>(*step_at.as<std::int32_t>()) : step;
   }
   std::uint32_t stream = 0;  // the layer, below 2^24
+  std::int64_t first_token = 0;
+
+  std::int64_t first_block() const { return first_token / 16; }
 };
 
 void validate(const Mvue24Args& args);

@@ -32,7 +32,9 @@ void validate(const AdamwArgs& args) {
 void adamw(const Context& context, const AdamwArgs& args) {
   validate(args);
   require_stored("adamw", context.kernels(), args.operand);
+  require_emits("adamw", context, args.weight, args.emits);
   context.run("adamw", context.kernels().adamw, args);
+  emit_behind(context, args.weight, args.emits);
 }
 
 }  // namespace twill

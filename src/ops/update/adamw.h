@@ -10,6 +10,7 @@
 //   m, v           same shape; of the weight's type, or both bf16
 //   step           1 for the first update
 //   operand        optional, bf16, same shape: the new weight rounded to nearest, for products
+//   emits          further copies of the new weight (ops/numbers/emit.h)
 //   freeze_v       v is neither changed nor corrected: w -= lr (m̂ / (sqrt(v) + eps) + …)
 //   seed, stream   of the draws for bf16 moments; stream (below 2^24) numbers the tensor
 //
@@ -31,9 +32,11 @@
 #pragma once
 
 #include <cstdint>
+#include <span>
 #include <string_view>
 
 #include "ops/context.h"
+#include "ops/numbers/emit.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -54,6 +57,7 @@ struct AdamwArgs {
   bool freeze_v = false;
   std::uint64_t seed = 0;
   std::uint64_t stream = 0;
+  std::span<const Emit> emits = {};  // of weight
 };
 
 // Types and shapes of one tensor's views, for every op that updates them.

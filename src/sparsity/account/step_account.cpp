@@ -11,8 +11,8 @@ void count_weight(LinearCost& cost, const WeightsPart& part, const LinearSeam& s
   const bool rows = axis_of(part.axis, seam) == GroupAxis::kWithinRow;
   const double share =
       part.pattern == WeightPattern::kVenom ? 2.0 / static_cast<double>(part.m) : 0.5;
-  if (seam.forward && (both || rows)) cost.forward = share;
-  if (seam.dgrad && (both || !rows)) cost.dgrad = share;
+  if (seam.route.forward.operand && (both || rows)) cost.forward = share;
+  if (seam.route.dgrad.operand && (both || !rows)) cost.dgrad = share;
 }
 
 }  // namespace
@@ -44,7 +44,7 @@ std::vector<LinearCost> StepAccount::linear_costs() const {
     LinearCost& cost = costs[seam.stream];
     if (now.weights.is_topology()) cost.forward = cost.dgrad = cost.wgrad = layer.density;
     if (projects) count_weight(cost, now.weights, seam);
-    if (seam.wgrad != WgradSample::kDense) cost.wgrad = 0.5;
+    if (seam.route.wgrad.sample != WgradSample::kDense) cost.wgrad = 0.5;
   }
   for (const SteeredFfn& ffn : activations_.ffns()) {
     if (!ffn.seam->selects) continue;

@@ -269,19 +269,19 @@ void ActivationSteering::point_packed() const {
   const Plan& plan = at_.plan();
   for (const SteeredFfn& ffn : ffns_) {
     const FfnSeam& seam = *ffn.seam;
-    const Shape &in = ffn.input->weight->shape, &out = ffn.output->weight->shape;
-    const PlanEntry* input = plan.find(at_.clock().index(), in[0], in[1]);
-    const PlanEntry* output = plan.find(at_.clock().index(), out[0], out[1]);
-    ffn.input->packed_activations = ffn.output->packed_activations = {};
+    const PlanEntry* input = plan.find(at_.clock().index(), *ffn.input);
+    const PlanEntry* output = plan.find(at_.clock().index(), *ffn.output);
+    ffn.input->route.drop_activations();
+    ffn.output->route.drop_activations();
     if (!seam.selects || input == nullptr || output == nullptr) continue;
     const double kept = selected_share(seam.m, seam.dense_forward ? ffn.dense_share : 0.0);
     const double in_wgrad = seam.transposed_m > 0
                                 ? std::min(kept, selected_share(seam.transposed_m, ffn.dense_share))
                                 : kept;
-    ffn.output->packed_activations = {.forward = output->forward_selected ? kept : 0.0,
-                                      .wgrad = output->wgrad_selected ? in_wgrad : 0.0};
-    ffn.input->packed_activations = {.dgrad = input->dgrad_selected ? kept : 0.0,
-                                     .wgrad = input->wgrad_selected ? in_wgrad : 0.0};
+    ffn.output->route.forward.activations = output->forward_selected ? kept : 0.0;
+    ffn.output->route.wgrad.activations = output->wgrad_selected ? in_wgrad : 0.0;
+    ffn.input->route.dgrad.activations = input->dgrad_selected ? kept : 0.0;
+    ffn.input->route.wgrad.activations = input->wgrad_selected ? in_wgrad : 0.0;
   }
 }
 

@@ -31,6 +31,8 @@ Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::O
     const PhaseConfig& phase = recipe.phase[i];
     if (phase.wgrad.is_sample()) options.samples_gradients = true;
     if (phase.quantise.format != NumberFormat::kNone && !is_auto) options.rounds_operands = true;
+    const auto& words = phase.layers.empty() ? recipe.layers : phase.layers;
+    if (!phase.is_dense() && names_head(words)) options.steers_head = true;
     const ActivationsPart& part = phase.activations;
     if (part.is_dense() || !plan.selects(static_cast<std::int64_t>(i))) continue;
     options.selects_activations = true;

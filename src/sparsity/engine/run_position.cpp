@@ -58,8 +58,7 @@ bool RunPosition::was_in_scope(const LinearSeam& seam) const {
 
 const PlanEntry& RunPosition::entry_of(const LinearSeam& seam) const {
   static const PlanEntry kMasked;
-  const Shape& shape = seam.weight->shape;
-  const PlanEntry* entry = forced_dense_ ? nullptr : plan_.find(clock_.index(), shape[0], shape[1]);
+  const PlanEntry* entry = forced_dense_ ? nullptr : plan_.find(clock_.index(), seam);
   return entry != nullptr ? *entry : kMasked;
 }
 

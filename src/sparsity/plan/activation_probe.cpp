@@ -93,8 +93,10 @@ ActivationProbe::Seconds ActivationProbe::measure() {
                              time([&] { select_again(a, /*is_gradient=*/false); });
   seconds.input_selection = time([&] { selection_.backward(pass, dz.view()); }) +
                             time([&] { select_again(dz, /*is_gradient=*/true); });
-  const PackedActivations all{.forward = kept_, .dgrad = kept_, .wgrad = kept_};
-  for (LinearSeam& seam : builder_.linear_seams()) seam.packed_activations = all;
+  for (LinearSeam& seam : builder_.linear_seams()) {
+    Route& route = seam.route;
+    route.forward.activations = route.dgrad.activations = route.wgrad.activations = kept_;
+  }
   seconds.output.forward = time([&] { output_.forward(pass, a.view(), y.view(), x.view()); });
   seconds.input.dgrad = time([&] { input_.dgrad(pass, dz.view(), y.view()); });
   const ConstView a_of_wgrad = select_again(a, /*is_gradient=*/false);

@@ -11,13 +11,12 @@
 #include "base/rng.h"
 #include "nn/builder.h"
 #include "ops/packing/pack_both.h"
-#include "ops/products/gemm.h"
-#include "ops/products/times_packed.h"
+#include "ops/products/product.h"
 #include "ops/selection/kept.h"
-#include "ops/selection/mask.h"
 #include "ops/timer.h"
 #include "ops/transfer.h"
 #include "ops/update/masked_decay.h"
+#include "sparsity/plan/random_operand.h"
 #include "sparsity/weights/weight_projection.h"
 
 namespace twill {
@@ -52,17 +51,107 @@ std::pair<double, double> seconds_in_turns(const Context& context,
   return {of_first, of_second};
 }
 
+Linear::Options options_of(const LinearSeam& site) {
+  return {.in = site.weight->shape[1],
+          .out = site.weight->shape[0],
+          .bias = site.adds_bias,
+          .family = site.family,
+          .width_axis = site.width_axis,
+          .adds_residual = site.adds_residual,
+          .activates = site.activates,
+          .activated = site.activated};
+}
+
+std::int64_t activated_width(const LinearSeam& site) {
+  return site.weight->shape[0] / (site.activates && is_gated(*site.activates) ? 2 : 1);
+}
+
 }  // namespace
 
-LayerProbe::LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens,
+LayerProbe::LayerProbe(const Context& context, const LinearSeam& site, std::int64_t tokens,
                        DType type, bool samples)
     : context_(context),
-      seam_(seam),
-      outputs_(seam.weight->shape[0]),
-      inputs_(seam.weight->shape[1]),
+      outputs_(site.weight->shape[0]),
+      inputs_(site.weight->shape[1]),
+      tokens_(tokens),
       type_(type),
-      work_(context, seam, tokens, type, samples),
-      weight_(random_weights(context, outputs_, inputs_, 4, DType::kF32)) {}
+      samples_(samples),
+      gradient_with_sample_(samples && site.activates &&
+                            gradient_comes_with_sample(context, *site.activates)),
+      builder_(context, {.dtype = type,
+                         .max_time = tokens,
+                         .samples_gradients = samples,
+                         .packs_samples = samples}),
+      linear_(builder_, site.name, options_of(site)),
+      seam_(builder_.linear_seams().front()),
+      pass_{.context = context_, .time = tokens, .training = true, .as_trained = true},
+      x_(random_matrix(context, tokens, inputs_, 1, type)),
+      y_(random_matrix(context, tokens, outputs_, 2, type)),
+      dx_(random_matrix(context, tokens, inputs_, 3, type)),
+      residual_(type, {site.adds_residual ? tokens : 0, outputs_}, context.memory()),
+      before_(type, {site.activates ? tokens : 0, outputs_}, context.memory()),
+      activated_(type, {site.activates ? tokens : 0, activated_width(site)}, context.memory()),
+      dbefore_(type, {gradient_with_sample_ ? tokens : 0, outputs_}, context.memory()) {
+  builder_.commit();
+  const Tensor weights = random_weights(context, outputs_, inputs_, 4, DType::kF32);
+  copy(context, seam_.weight->value, weights.view());
+  for (Parameter& parameter : builder_.parameters()) {
+    if (&parameter == seam_.weight) continue;
+    const Tensor bias = random_matrix(context, 1, outputs_, 6, DType::kF32);
+    copy(context, parameter.value, bias.view().reshaped({outputs_}));
+    wait(context);
+  }
+  builder_.refresh_operands();
+  wait(context);
+  // What y has will do, and is on the device already.
+  for (const View copied : {residual_.view(), before_.view(), activated_.view()})
+    copy(context, copied, y_.view().slice(0, copied.num_elements()).reshaped(copied.shape()));
+}
+
+bool LayerProbe::keeps_slope_of(const std::optional<Activation>& f, const Form& form) const {
+  // As in an FFN that has both of its products packed.
+  return f && form.runs_packed(tokens_) && keeps_slope(context_, *f);
+}
+
+void LayerProbe::forward() {
+  if (!seam_.activates)
+    return linear_.forward(pass_, x_.view(), y_.view(),
+                           seam_.adds_residual ? residual_.view() : View());
+  linear_.forward_activated(pass_, x_.view(), *seam_.activates, before_.view(), activated_.view(),
+                            keeps_slope_of(seam_.activates, seam_.route.forward));
+}
+
+void LayerProbe::dgrad() {
+  const bool is_elsewhere =
+      samples_ && seam_.activated && gradient_comes_with_sample(context_, *seam_.activated);
+  if (!seam_.activated || is_elsewhere) return linear_.dgrad(pass_, y_.view(), dx_.view());
+  linear_.dgrad_activated(pass_, y_.view(), *seam_.activated, x_.view(), dx_.view(),
+                          keeps_slope_of(seam_.activated, seam_.route.dgrad));
+}
+
+ActivationBackwardArgs LayerProbe::activation_gradient() {
+  return {.kind = *seam_.activates,
+          .x = before_.view(),
+          .dy = activated_.view(),
+          .dx = dbefore_.view()};
+}
+
+// A packed sample sums the bias up on its way; of whole gradients nobody compares with that.
+void LayerProbe::wgrad() {
+  const bool packs = linear_.packs_sample(pass_);
+  if (gradient_with_sample_ && packs)
+    return linear_.wgrad_through_activation(pass_, x_.view(), activation_gradient());
+  if (gradient_with_sample_) activation_backward(context_, activation_gradient());
+  if (samples_ && seam_.sums_bias) return linear_.wgrad(pass_, x_.view(), dy());
+  linear_.weight_gradient(pass_, x_.view(), dy());
+}
+
+bool LayerProbe::route_sample(WgradEstimator estimator) {
+  Form& form = seam_.route.wgrad;
+  form.sample = estimator == WgradEstimator::kMvue ? WgradSample::kMvue : WgradSample::kMvueTwoDraw;
+  form.packs_sample = true;
+  return samples_ && linear_.packs_sample(pass_);
+}
 
 Tensor LayerProbe::random_mask(double density) const {
   Tensor tensor(DType::kU8, {outputs_, inputs_}, context_.memory());
@@ -77,27 +166,23 @@ Tensor LayerProbe::random_mask(double density) const {
 // Filling the operands was a rest.
 void LayerProbe::heat() {
   if (shares_memory(context_)) return;
-  const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
-  steady_seconds(context_, kHeat, [&] { gemm(context_, product); });
+  steady_seconds(context_, kHeat, [&] { linear_.forward(pass_, x_.view(), y_.view()); });
 }
 
 double LayerProbe::settled_seconds() {
-  const GemmArgs product{.a = work_.x(), .b = work_.operand(), .c = work_.y(), .trans_b = true};
   constexpr int kMostCalls = 1'000'000;  // of 2 µs
-  const auto body = [&] { gemm(context_, product); };
+  const auto body = [&] { linear_.forward(pass_, x_.view(), y_.view()); };
   steady_seconds(context_, kSettle, body, kMostCalls);
   return steady_seconds(context_, kSettled, body, kMostCalls);
 }
 
 ProductSeconds LayerProbe::dense() {
+  seam_.route = {};
   heat();
-  const ConstView x = work_.x(), w = work_.operand();
-  const View y = work_.y(), dx = work_.dx(), dw = work_.gradient();
-  return {.forward = probed_seconds(
-              context_, [&] { gemm(context_, {.a = x, .b = w, .c = y, .trans_b = true}); }),
-          .dgrad = probed_seconds(context_, [&] { gemm(context_, {.a = y, .b = w, .c = dx}); }),
-          .wgrad = probed_seconds(
-              context_, [&] { gemm(context_, {.a = y, .b = x, .c = dw, .trans_a = true}); })};
+  const auto time = [&](const auto& body) { return probed_seconds(context_, body); };
+  return {.forward = time([&] { linear_.forward(pass_, x_.view(), y_.view()); }),
+          .dgrad = time([&] { linear_.dgrad(pass_, y_.view(), dx_.view()); }),
+          .wgrad = time([&] { linear_.weight_gradient(pass_, x_.view(), y_.view()); })};
 }
 
 PackedShape LayerProbe::any_shape(bool transpose, std::int64_t max_kept) const {
@@ -131,12 +216,6 @@ struct LayerProbe::Side {
   PackedMatrix matrix() {
     return shape ? PackedMatrix{.shape = *shape, .storage = storage.view()} : PackedMatrix{};
   }
-  // x Pᵀ
-  double product_seconds(ConstView x, View c) {
-    if (!shape) return std::numeric_limits<double>::infinity();
-    return probed_seconds(context,
-                          [&] { times_packed(context, {.x = x, .packed = matrix(), .c = c}); });
-  }
 
   const Context& context;
   ConstView dense, mask;
@@ -144,11 +223,6 @@ struct LayerProbe::Side {
   bool transpose;
   Tensor storage;
 };
-
-ProductSeconds LayerProbe::products(Side& forward, Side& dgrad) {
-  return {.forward = forward.product_seconds(work_.x(), work_.y()),
-          .dgrad = dgrad.product_seconds(work_.y(), work_.dx())};
-}
 
 double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
   if (!forward.shape && !dgrad.shape) return 0.0;
@@ -165,18 +239,14 @@ double LayerProbe::pack_seconds(Side& forward, Side& dgrad, bool same_mask) {
   });
 }
 
-// The steps of sparsity/engine/engine.h on a weight of the probe's own.
+// The steps of sparsity/engine/engine.h on the probe's weight.
 struct LayerProbe::PatternLayer {
   PatternLayer(LayerProbe& of, const WeightsPart& weights)
       : probe(of),
         part(weights),
         mask(DType::kU8, {probe.outputs_, probe.inputs_}, probe.context_.memory()),
-        projected(probe.type_, {probe.outputs_, probe.inputs_}, probe.context_.memory()),
-        seam(probe.seam_) {
-    own.shape = probe.seam_.weight->shape;
-    own.value = own.operand = probe.weight_.view();
-    seam.weight = &own;
-    layer.seam = &seam;
+        projected(probe.type_, {probe.outputs_, probe.inputs_}, probe.context_.memory()) {
+    layer.seam = &probe.seam_;
     layer.mask = mask.view();
     layer.projected = projected.view();
     choose();
@@ -185,7 +255,7 @@ struct LayerProbe::PatternLayer {
   PatternLayer(const PatternLayer&) = delete;
   PatternLayer& operator=(const PatternLayer&) = delete;
 
-  void choose() { choose_mask(probe.context_, part, seam, own.value, layer.mask); }
+  void choose() { choose_mask(probe.context_, part, probe.seam_, layer.weight(), layer.mask); }
   void carry() { project(probe.context_, part, layer); }
   void carry_softly(Side& forward, Side& dgrad) {
     project_softly(probe.context_, part, layer, {forward.shape, forward.storage.view()},
@@ -195,34 +265,46 @@ struct LayerProbe::PatternLayer {
   Side side(bool transpose, bool wanted) {
     const bool is_soft = part.is_soft();
     return Side(
-        probe, is_soft ? layer.projected : own.value, is_soft ? ConstView() : ConstView(layer.mask),
-        transpose,
+        probe, is_soft ? ConstView(layer.projected) : layer.weight(),
+        is_soft ? ConstView() : ConstView(layer.mask), transpose,
         wanted ? packed_shape(probe.context_, layer, part, transpose, probe.type_) : std::nullopt);
   }
 
   LayerProbe& probe;
   const WeightsPart& part;
   Tensor mask, projected;
-  LinearSeam seam;
-  Parameter own;
   SparseLayer layer;
 };
 
 LayerProbe::Compared LayerProbe::compare(const PhaseConfig& phase) {
   PatternLayer layer(*this, phase.weights);
-  Side forward = layer.side(/*transpose=*/false, true),
-       dgrad = layer.side(/*transpose=*/true, true);
+  Side side_of_forward = layer.side(/*transpose=*/false, true);
+  Side side_of_dgrad = layer.side(/*transpose=*/true, true);
+  Route& route = seam_.route;
+  route = {};
   heat();
+  const auto with = [](PackedMatrix& slot, const PackedMatrix& packed, const auto& body) {
+    slot = packed;
+    body();
+    slot = {};
+  };
   const auto [dense_forward, packed_forward] = seconds_in_turns(
-      context_, [&] { work_.forward(nullptr); }, forward.shape.has_value(),
-      [&, matrix = forward.matrix()] { work_.forward(&matrix); });
+      context_, [&] { forward(); }, side_of_forward.shape.has_value(),
+      [&, matrix = side_of_forward.matrix()] {
+        with(route.forward.packed, matrix, [&] { forward(); });
+      });
   const auto [dense_dgrad, packed_dgrad] = seconds_in_turns(
-      context_, [&] { work_.dgrad(nullptr); }, dgrad.shape.has_value(),
-      [&, matrix = dgrad.matrix()] { work_.dgrad(&matrix); });
-  const MvueLaw law =
-      phase.wgrad.estimator == WgradEstimator::kMvue ? MvueLaw::kExact : MvueLaw::kTwoDraw;
+      context_, [&] { dgrad(); }, side_of_dgrad.shape.has_value(),
+      [&, matrix = side_of_dgrad.matrix()] { with(route.dgrad.packed, matrix, [&] { dgrad(); }); });
+  const bool can_sample = route_sample(phase.wgrad.estimator);
+  const Form sampled = std::exchange(route.wgrad, {});
   const auto [dense_wgrad, packed_wgrad] = seconds_in_turns(
-      context_, [&] { work_.wgrad(); }, work_.can_sample(), [&] { work_.sampled_wgrad(law); });
+      context_, [&] { wgrad(); }, can_sample,
+      [&] {
+        route.wgrad = sampled;
+        wgrad();
+        route.wgrad = {};
+      });
   return {.dense = {.forward = dense_forward, .dgrad = dense_dgrad, .wgrad = dense_wgrad},
           .packed = {.forward = packed_forward, .dgrad = packed_dgrad, .wgrad = packed_wgrad}};
 }
@@ -246,45 +328,106 @@ double LayerProbe::pattern_upkeep(const PhaseConfig& phase, const Upkeep& upkeep
   }
   if (phase.decay.on == DecayOn::kNone || !upkeep.decays_apart) return seconds;
   return seconds + probed_seconds(context_, [&] {
-           masked_decay(context_, {.target = work_.gradient(),
-                                   .weight = weight_.view(),
+           masked_decay(context_, {.target = seam_.weight->gradient,
+                                   .weight = seam_.weight->value,
                                    .mask = layer.mask.view(),
                                    .rate = 1e-6});
          });
 }
 
-LayerProbe::Topology LayerProbe::topology(double density) {
-  const Tensor mask = random_mask(density);
-  const auto* bytes = mask.view().as<std::uint8_t>();
-  const std::int64_t kept = std::count(bytes, bytes + outputs_ * inputs_, std::uint8_t{1});
-  Side forward(*this, weight_.view(), mask.view(), false, any_shape(false, kept));
-  Side dgrad(*this, weight_.view(), mask.view(), true, any_shape(true, kept));
-  Topology result{.products = products(forward, dgrad)};
+// A kept topology of random entries.
+struct LayerProbe::KeptLayer {
+  KeptLayer(LayerProbe& of, double density)
+      : probe(of),
+        mask(probe.random_mask(density)),
+        kept(std::count(mask.view().as<std::uint8_t>(),
+                        mask.view().as<std::uint8_t>() + mask.view().num_elements(),
+                        std::uint8_t{1})),
+        forward(probe, weight(), mask.view(), false, probe.any_shape(false, kept)),
+        dgrad(probe, weight(), mask.view(), true, probe.any_shape(true, kept)),
+        row_begin(DType::kI32, {probe.outputs_ + 1}, probe.context_.memory()),
+        column(DType::kI32, {kept}, probe.context_.memory()),
+        values(DType::kF32, {kept}, probe.context_.memory()) {
+    find();
+  }
+  KeptLayer(const KeptLayer&) = delete;
+  KeptLayer& operator=(const KeptLayer&) = delete;
 
-  Tensor row_begin(DType::kI32, {outputs_ + 1}, context_.memory());
-  Tensor column(DType::kI32, {kept}, context_.memory());
-  Tensor values(DType::kF32, {kept}, context_.memory());
-  find_kept(context_,
-            {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
-  const KeptPositions positions{.row_begin = row_begin.view(), .column = column.view()};
-  result.products.wgrad = probed_seconds(context_, [&] {
-    kept_gradient(context_,
-                  {.dy = work_.y(), .x = work_.x(), .kept = positions, .values = values.view()});
-  });
-  result.upkeep =
-      pack_seconds(forward, dgrad, true) + probed_seconds(context_, [&] {
-        scatter_kept(context_,
-                     {.values = values.view(), .kept = positions, .dense = work_.gradient()});
-      });
-  result.new_mask =
-      pack_seconds(forward, dgrad, false) + probed_seconds(context_, [&] {
-        find_kept(context_,
-                  {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
-        for (int array = 0; array < 3; ++array)  // the weight and its two moments
-          gather_kept(context_,
-                      {.dense = weight_.view(), .kept = positions, .values = values.view()});
-      });
+  void find() {
+    find_kept(probe.context_,
+              {.mask = mask.view(), .row_begin = row_begin.view(), .column = column.view()});
+  }
+  KeptPositions positions() { return {.row_begin = row_begin.view(), .column = column.view()}; }
+  ConstView weight() const { return probe.seam_.weight->value; }
+  Route route() {
+    Route route;
+    route.forward.packed = forward.matrix();
+    route.dgrad.packed = dgrad.matrix();
+    route.wgrad.kept = positions();
+    route.wgrad.kept_gradient = values.view();
+    return route;
+  }
+
+  LayerProbe& probe;
+  Tensor mask;
+  std::int64_t kept;
+  Side forward, dgrad;
+  Tensor row_begin, column, values;
+};
+
+LayerProbe::Topology LayerProbe::topology(double density) {
+  KeptLayer layer(*this, density);
+  seam_.route = layer.route();
+  const auto time = [&](const auto& body) { return probed_seconds(context_, body); };
+  Topology result{
+      .products = {.forward = time([&] { linear_.forward(pass_, x_.view(), y_.view()); }),
+                   .dgrad = time([&] { linear_.dgrad(pass_, y_.view(), dx_.view()); }),
+                   .wgrad = time([&] { linear_.weight_gradient(pass_, x_.view(), y_.view()); })}};
+  seam_.route = {};
+  result.upkeep = pack_seconds(layer.forward, layer.dgrad, true) + time([&] {
+                    scatter_kept(context_, {.values = layer.values.view(),
+                                            .kept = layer.positions(),
+                                            .dense = seam_.weight->gradient});
+                  });
+  result.new_mask = pack_seconds(layer.forward, layer.dgrad, false) + time([&] {
+                      layer.find();
+                      for (int array = 0; array < 3; ++array)  // the weight and its two moments
+                        gather_kept(context_, {.dense = layer.weight(),
+                                               .kept = layer.positions(),
+                                               .values = layer.values.view()});
+                    });
   return result;
+}
+
+void LayerProbe::run_dense() {
+  seam_.route = {};
+  forward();
+  dgrad();
+  wgrad();
+}
+
+void LayerProbe::run_pattern(const PhaseConfig& phase) {
+  PatternLayer layer(*this, phase.weights);
+  Side side_of_forward = layer.side(/*transpose=*/false, true);
+  Side side_of_dgrad = layer.side(/*transpose=*/true, true);
+  seam_.route = {};
+  seam_.route.forward.packed = side_of_forward.matrix();
+  seam_.route.dgrad.packed = side_of_dgrad.matrix();
+  forward();
+  dgrad();
+  if (phase.wgrad.estimator == WgradEstimator::kDense || !route_sample(phase.wgrad.estimator))
+    seam_.route.wgrad = {};
+  wgrad();
+  seam_.route = {};
+}
+
+void LayerProbe::run_topology(double density) {
+  KeptLayer layer(*this, density);
+  seam_.route = layer.route();
+  forward();
+  dgrad();
+  linear_.weight_gradient(pass_, x_.view(), y_.view());
+  seam_.route = {};
 }
 
 }  // namespace twill

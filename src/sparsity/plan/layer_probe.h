@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// One linear layer on random data, to be timed: dense, packed, and what keeps the packed weights up
-// to date.
+// One linear layer of a model on random data, to be timed: the layer itself (nn/linear.h), built as its site
+// describes it, with everything that a step computes with its products (bias, residual, an FFN's activation or
+// its gradient, a bias's sums), dense and packed; and what keeps packed weights up to date.
 #pragma once
 
 #include <cstdint>
+#include <optional>
 
+#include "nn/linear.h"
 #include "nn/seam.h"
 #include "ops/context.h"
-#include "sparsity/plan/layer_work.h"
 #include "sparsity/plan/plan.h"
 #include "tensor/tensor.h"
 
@@ -15,19 +17,19 @@ namespace twill {
 
 class LayerProbe {
  public:
-  // `seam` gives the shape and the axis of its patterns; no weight of it is read. `type` is that of
-  // activations and operands; `samples`: the recipe wants gradients of samples.
-  LayerProbe(const Context& context, const LinearSeam& seam, std::int64_t tokens, DType type,
+  // `site` says what the layer is; no weight of it is read. `type` is that of activations and operands;
+  // `samples`: the recipe wants gradients of samples.
+  LayerProbe(const Context& context, const LinearSeam& site, std::int64_t tokens, DType type,
              bool samples = false);
 
-  // The three products with dense operands and nothing else.
+  // The three products with dense operands, without what an FFN or a residual adds to them.
   ProductSeconds dense();
-  // Forward of them, for as long as a GPU at its power limit needs to settle, and two seconds more: 671, 670
+  // A forward product, for as long as a GPU at its power limit needs to settle, and two seconds more: 671, 670
   // TFLOP/s where windows of half a second differ by 2 %.
   double settled_seconds();
 
-  // The products as a step computes them (layer_work.h): with dense operands, and as a pattern packs them
-  // by the part's own rules, wgrad by a sample; infinite what the recipe or the backend does not pack.
+  // The products as a step computes them: with dense operands, and as a pattern packs them by the part's own
+  // rules, wgrad by a sample; infinite what the recipe or the backend does not pack.
   struct Compared {
     ProductSeconds dense, packed;
   };
@@ -49,22 +51,44 @@ class LayerProbe {
   };
   Topology topology(double density);
 
+  // Each product once, for who looks on (OpObserver): with dense operands, as the part `weights` and the
+  // estimator of a phase pack them, or of a kept topology.
+  void run_dense();
+  void run_pattern(const PhaseConfig& phase);
+  void run_topology(double density);
+
  private:
   struct Side;
   struct PatternLayer;
+  struct KeptLayer;
+  // The products as the layer's site has them, by the route as it stands.
+  void forward();
+  void dgrad();
+  void wgrad();
+  // Through the packed sample, by this estimator; false: the backend has none.
+  bool route_sample(WgradEstimator estimator);
+  bool keeps_slope_of(const std::optional<Activation>& f, const Form& form) const;
+  ActivationBackwardArgs activation_gradient();
+  View dy() { return gradient_with_sample_ ? dbefore_.view() : y_.view(); }
+
   Tensor random_mask(double density) const;
   void heat();
   PackedShape any_shape(bool transpose, std::int64_t max_kept) const;
-  ProductSeconds products(Side& forward, Side& dgrad);
   // Of a step's packing, both sides at once where both are packed.
   double pack_seconds(Side& forward, Side& dgrad, bool same_mask);
 
   const Context& context_;
-  const LinearSeam& seam_;
-  std::int64_t outputs_, inputs_;
+  std::int64_t outputs_, inputs_, tokens_;
   DType type_;
-  LayerWork work_;
-  Tensor weight_;
+  bool samples_;
+  bool gradient_with_sample_;  // of the activation behind this layer
+  Builder builder_;
+  Linear linear_;
+  LinearSeam& seam_;
+  Pass pass_;
+  Tensor x_, y_, dx_, residual_;
+  // An activation's. y keeps its random numbers where there is one: it is dy too.
+  Tensor before_, activated_, dbefore_;
 };
 
 }  // namespace twill

@@ -5,8 +5,10 @@
 #include <chrono>
 #include <cmath>
 #include <map>
-#include <optional>
+#include <string>
 #include <thread>
+
+#include <fmt/format.h>
 
 #include "nn/builder.h"
 #include "ops/packing/packed_matrix.h"
@@ -47,6 +49,13 @@ Line line_through(double sparser, double denser) {
   return {.at_zero = sparser - slope * kSparser, .slope = slope};
 }
 
+// Whether two layers do the same with their products, wherever they stand.
+bool describes_same_work(const LinearSeam& a, const LinearSeam& b) {
+  return a.width_axis == b.width_axis && a.adds_bias == b.adds_bias && a.sums_bias == b.sums_bias &&
+         a.adds_residual == b.adds_residual && a.activates == b.activates &&
+         a.activated == b.activated && a.piece == b.piece;
+}
+
 struct TopologyLines {
   Line forward, dgrad, wgrad;
   double upkeep = 0.0, new_mask = 0.0;
@@ -63,7 +72,7 @@ class Planner {
     plan.execution = Execution::kAuto;
     plan.device = context_.kernels().describe();
     plan.tokens = request_.tokens;
-    plan.layer = planned_shapes(recipe_, layers_);
+    plan.layer = planned_sites(recipe_, layers_);
     for (PlanEntry& entry : plan.layer) entry.on = phase_of(entry).activations.is_dense();
     const double expected = slowed_by_packed(context_);
     const bool measures = expected > 0.0 && request_.is_alone && !plan.layer.empty();
@@ -72,7 +81,9 @@ class Planner {
     for (PlanEntry& entry : plan.layer) {
       if (request_.progress)
         request_.progress(done++, static_cast<std::int64_t>(plan.layer.size()));
-      if (phase_of(entry).activations.is_dense() || only_role(entry) == FfnRole::kNone) {
+      if (const PlanEntry* same = decided_alike(entry, plan)) {
+        entry = with_site_of(*same, entry);
+      } else if (phase_of(entry).activations.is_dense() || role_of(entry) == FfnRole::kNone) {
         decide(entry);
       } else {
         decide_selecting(entry, plan);
@@ -94,48 +105,71 @@ class Planner {
     const PhaseConfig& phase = phase_of(entry);
     const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
     return *std::ranges::find_if(layers_, [&](const LinearSeam& seam) {
-      const Shape& shape = seam.weight->shape;
-      return shape[0] == entry.outputs && shape[1] == entry.inputs && is_in_scope(seam, words);
+      return entry.is_of(seam) && is_in_scope(seam, words);
     });
   }
 
   bool any_matches(const std::vector<std::string>& globs, const PlanEntry& entry) const {
     return std::ranges::any_of(layers_, [&](const LinearSeam& seam) {
-      const Shape& shape = seam.weight->shape;
-      return shape[0] == entry.outputs && shape[1] == entry.inputs && matches_any(globs, seam.name);
+      return entry.is_of(seam) && matches_any(globs, seam.name);
     });
   }
 
-  // Of all layers in scope that have the shape; none where they differ: what belongs to an FFN cannot
-  // be told from the others then, and the shape is off.
-  std::optional<FfnRole> only_role(const PlanEntry& entry) const {
-    const PhaseConfig& phase = phase_of(entry);
-    const auto& words = phase.layers.empty() ? recipe_.layers : phase.layers;
-    const FfnRole role = ffn_role(seam_of(entry));
-    for (const LinearSeam& seam : layers_)
-      if (entry.is_of(seam) && is_in_scope(seam, words) && ffn_role(seam) != role)
-        return std::nullopt;
-    return role;
+  FfnRole role_of(const PlanEntry& entry) const { return ffn_role(seam_of(entry)); }
+
+  // Layers of the same work at different places: one timing serves both.
+  bool is_same_work(const PlanEntry& a, const PlanEntry& b) const {
+    const LinearSeam &one = seam_of(a), &other = seam_of(b);
+    const PhaseConfig& phase = phase_of(a);
+    const auto same_globs = [&](const std::vector<std::string>& globs) {
+      return any_matches(globs, a) == any_matches(globs, b);
+    };
+    return a.phase == b.phase && a.outputs == b.outputs && a.inputs == b.inputs &&
+           describes_same_work(one, other) && same_globs(phase.weights.forward) &&
+           same_globs(phase.weights.dgrad);
+  }
+  // An entry in front of this one; none of an FFN that selects, whose two matrices are decided together.
+  const PlanEntry* decided_alike(const PlanEntry& entry, const Plan& plan) const {
+    if (!phase_of(entry).activations.is_dense()) return nullptr;
+    for (const PlanEntry& before : plan.layer) {
+      if (&before == &entry) break;
+      if (is_same_work(before, entry)) return &before;
+    }
+    return nullptr;
+  }
+  static PlanEntry with_site_of(PlanEntry decided, const PlanEntry& entry) {
+    decided.site = entry.site;
+    decided.layers = entry.layers;
+    return decided;
   }
 
   // The other matrix of the FFN whose input matrix this is; nullptr where it cannot select.
   PlanEntry* output_of(const PlanEntry& input, Plan& plan) const {
     const ActivationsPart& part = phase_of(input).activations;
+    const std::string ffn = input.site.substr(0, input.site.rfind('.') + 1);
     const auto found = std::ranges::find_if(plan.layer, [&](const PlanEntry& entry) {
       return entry.phase == input.phase && entry.outputs == input.inputs &&
-             entry.inputs == input.outputs && only_role(entry) == FfnRole::kOutput;
+             entry.inputs == input.outputs && role_of(entry) == FfnRole::kOutput &&
+             entry.site.starts_with(ffn);
     });
     const std::int64_t m = part.window();
     return found != plan.layer.end() && input.outputs % m == 0 ? &*found : nullptr;
   }
 
+  // Of a topology, which has phases: what is measured of a site is the same in all of them.
+  static std::string key_of(const PlanEntry& entry) {
+    return fmt::format("{} {} {}", entry.site, entry.outputs, entry.inputs);
+  }
+
   std::int64_t probed_tokens(const PlanEntry& entry) const {
-    if (!shares_memory(context_)) return request_.tokens;  // milliseconds at most
+    const std::int64_t piece = seam_of(entry).piece;
+    const std::int64_t tokens = piece > 0 ? std::min(piece, request_.tokens) : request_.tokens;
+    if (!shares_memory(context_)) return tokens;  // milliseconds at most
     const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
     const bool is_naive = context_.kernels().plain_gemm == nullptr;
     const auto most =
         static_cast<std::int64_t>((is_naive ? kMostReferenceFlops : kMostFlops) / flops) / 64 * 64;
-    return std::min(request_.tokens, std::max<std::int64_t>(most, 64));
+    return std::min(tokens, std::max<std::int64_t>(most, 64));
   }
 
   LayerProbe probe(const PlanEntry& entry, bool samples = false) {
@@ -172,7 +206,7 @@ class Planner {
   // An FFN that selects activations: both of its matrices, when the first is met.
   void decide_selecting(PlanEntry& input, Plan& plan) {
     const PhaseConfig& phase = phase_of(input);
-    if (only_role(input) != FfnRole::kInput || phase.quantise.format != NumberFormat::kNone ||
+    if (role_of(input) != FfnRole::kInput || phase.quantise.format != NumberFormat::kNone ||
         !packs_any_mask(context_))
       return;
     PlanEntry* output = output_of(input, plan);
@@ -251,7 +285,7 @@ class Planner {
   }
 
   void decide_topology(PlanEntry& entry, const PhaseConfig& phase) {
-    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    const std::string key = key_of(entry);
     if (!lines_.contains(key)) measure_lines(entry);
     const TopologyLines& lines = lines_.at(key);
     entry.dense = dense_.at(key);
@@ -271,7 +305,7 @@ class Planner {
   }
 
   void measure_lines(const PlanEntry& entry) {
-    const auto key = std::make_pair(entry.outputs, entry.inputs);
+    const std::string key = key_of(entry);
     LayerProbe layer = probe(entry);
     dense_[key] = scaled(layer.dense());
     const LayerProbe::Topology sparser = layer.topology(kSparser), denser = layer.topology(kDenser);
@@ -286,13 +320,12 @@ class Planner {
   // One topology has one set of layers in all its phases: a shape is on in all of them if it gains
   // where it is sparsest.
   void join_topologies(Plan& plan) const {
-    std::map<std::pair<std::int64_t, std::int64_t>, bool> gains;
+    std::map<std::string, bool> gains;
     for (const PlanEntry& entry : plan.layer)
       if (phase_of(entry).weights.is_topology())
-        gains[{entry.outputs, entry.inputs}] |=
-            entry.on && entry.seconds() < kLayerMargin * entry.dense.sum();
+        gains[key_of(entry)] |= entry.on && entry.seconds() < kLayerMargin * entry.dense.sum();
     for (PlanEntry& entry : plan.layer)
-      if (phase_of(entry).weights.is_topology()) entry.on = gains.at({entry.outputs, entry.inputs});
+      if (phase_of(entry).weights.is_topology()) entry.on = gains.at(key_of(entry));
   }
 
   // By what a dense product takes longer than it did before anything was packed. The driver lowers clocks when
@@ -337,8 +370,8 @@ class Planner {
   const std::deque<LinearSeam>& layers_;
   const PlanRequest& request_;
   double scale_ = 1.0;
-  std::map<std::pair<std::int64_t, std::int64_t>, TopologyLines> lines_;
-  std::map<std::pair<std::int64_t, std::int64_t>, ProductSeconds> dense_;
+  std::map<std::string, TopologyLines> lines_;  // by key_of()
+  std::map<std::string, ProductSeconds> dense_;
 };
 
 }  // namespace

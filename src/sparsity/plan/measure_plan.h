@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of execution "auto": for every phase and shape of weights, what dense and packed products
+// The plan of execution "auto": for every phase and kind of site, what dense and packed products
 // cost on this machine, and what it costs to keep masks and packed weights up to date.
 #pragma once
 

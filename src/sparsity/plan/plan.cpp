@@ -26,12 +26,22 @@ void product_fields(FieldVisitor& visit, const char* name, ProductSeconds& secon
   visit(prefix + "_wgrad", seconds.wgrad, kSeconds, "seconds");
 }
 
-PlanEntry entry_for(std::int64_t phase, const Shape& shape) {
+PlanEntry entry_for(std::int64_t phase, const LinearSeam& seam) {
   PlanEntry entry;
   entry.phase = phase;
-  entry.outputs = shape[0];
-  entry.inputs = shape[1];
+  entry.site = site_kind(seam.name);
+  entry.outputs = seam.weight->shape[0];
+  entry.inputs = seam.weight->shape[1];
   return entry;
+}
+
+bool is_number(std::string_view word) {
+  return !word.empty() && std::ranges::all_of(word, [](char c) { return c >= '0' && c <= '9'; });
+}
+
+bool covers(const PlanEntry& entry, const PlanEntry& site) {
+  return entry.phase == site.phase && entry.outputs == site.outputs &&
+         entry.inputs == site.inputs && (entry.site.empty() || entry.site == site.site);
 }
 
 }  // namespace
@@ -45,9 +55,10 @@ double PlanEntry::seconds() const {
 
 void PlanEntry::fields(FieldVisitor& visit) {
   visit("phase", phase, kCount, "of the recipe, from 0");
+  visit("site", site, {}, "where its layers stand; empty: wherever they have the shape");
   visit("outputs", outputs, kCount, "rows of the weight");
   visit("inputs", inputs, kCount, "columns of the weight");
-  visit("layers", layers, kCount, "layers of this shape");
+  visit("layers", layers, kCount, "layers of this kind");
   visit("on", on, "false: trains dense");
   visit("forward_below", forward_below, kShare, "packed where the weight is less dense");
   visit("dgrad_below", dgrad_below, kShare, "packed where the weight is less dense");
@@ -69,23 +80,44 @@ void Plan::fields(FieldVisitor& visit) {
   visit("slowed_by_packed", slowed_by_packed, kShare,
         "share of its time by which packed products slow everything on the device");
   visit("slows_too_much", slows_too_much, "all is off: packed products would save less than that");
-  visit.list("layer", layer, "how a shape of weights runs in a phase");
+  visit.list("layer", layer, "how a kind of layers runs in a phase");
 }
 
-const PlanEntry* Plan::find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const {
-  const auto found = std::ranges::find_if(layer, [&](const PlanEntry& entry) {
-    return entry.phase == phase && entry.outputs == outputs && entry.inputs == inputs;
-  });
+std::string site_kind(std::string_view name) {
+  std::string kind;
+  while (true) {
+    const std::size_t dot = name.find('.');
+    const std::string_view word = name.substr(0, dot);
+    kind += is_number(word) ? std::string_view("*") : word;
+    if (dot == std::string_view::npos) return kind;
+    kind += '.';
+    name.remove_prefix(dot + 1);
+  }
+}
+
+const PlanEntry* Plan::find(std::int64_t phase, const LinearSeam& seam) const {
+  const auto found = std::ranges::find_if(
+      layer, [&](const PlanEntry& entry) { return entry.phase == phase && entry.is_of(seam); });
   return found == layer.end() ? nullptr : &*found;
 }
 
 bool PlanEntry::is_of(const LinearSeam& seam) const {
-  return seam.weight->shape[0] == outputs && seam.weight->shape[1] == inputs;
+  return seam.weight->shape[0] == outputs && seam.weight->shape[1] == inputs &&
+         (site.empty() || site == site_kind(seam.name));
+}
+
+PlanFit fit_of(const Plan& plan, const std::vector<PlanEntry>& sites) {
+  for (const PlanEntry& site : sites)
+    if (std::ranges::none_of(plan.layer, [&](const auto& entry) { return covers(entry, site); }))
+      return {.missing = &site};
+  for (const PlanEntry& entry : plan.layer)
+    if (std::ranges::none_of(sites, [&](const auto& site) { return covers(entry, site); }))
+      return {.unasked = &entry};
+  return {};
 }
 
 bool Plan::is_on(std::int64_t phase, const LinearSeam& seam) const {
-  const Shape& shape = seam.weight->shape;
-  const PlanEntry* entry = find(phase, shape[0], shape[1]);
+  const PlanEntry* entry = find(phase, seam);
   return entry == nullptr || entry->on;
 }
 
@@ -112,8 +144,8 @@ FfnRole ffn_role(const LinearSeam& seam) {
   return seam.width_axis == GroupAxis::kWithinRow ? FfnRole::kInput : FfnRole::kOutput;
 }
 
-std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
-                                      const std::deque<LinearSeam>& layers) {
+std::vector<PlanEntry> planned_sites(const RecipeConfig& recipe,
+                                     const std::deque<LinearSeam>& layers) {
   std::vector<PlanEntry> entries;
   for (std::size_t index = 0; index < recipe.phase.size(); ++index) {
     const PhaseConfig& phase = recipe.phase[index];
@@ -122,12 +154,10 @@ std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
     const auto number = static_cast<std::int64_t>(index);
     for (const LinearSeam& seam : layers) {
       if (!is_in_scope(seam, words)) continue;
-      const Shape& shape = seam.weight->shape;
-      const auto same = [&](const PlanEntry& entry) {
-        return entry.phase == number && entry.outputs == shape[0] && entry.inputs == shape[1];
-      };
-      auto found = std::ranges::find_if(entries, same);
-      if (found == entries.end()) found = entries.insert(found, entry_for(number, shape));
+      auto found = std::ranges::find_if(entries, [&](const PlanEntry& entry) {
+        return entry.phase == number && entry.is_of(seam);
+      });
+      if (found == entries.end()) found = entries.insert(found, entry_for(number, seam));
       ++found->layers;
     }
   }
@@ -139,7 +169,7 @@ Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers
   Plan plan;
   plan.execution = recipe.execution;
   if (recipe.execution == Execution::kMasked) return plan;
-  plan.layer = planned_shapes(recipe, layers);
+  plan.layer = planned_sites(recipe, layers);
   for (PlanEntry& entry : plan.layer) {
     const PhaseConfig& phase = recipe.phase[static_cast<std::size_t>(entry.phase)];
     const bool plain = phase.quantise.format == NumberFormat::kNone;
@@ -149,18 +179,15 @@ Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers
     entry.wgrad_below =
         packs && phase.wgrad.estimator != WgradEstimator::kDense ? kPackedBelow : 0.0;
     if (!packs_any_mask || !plain || phase.activations.is_dense()) continue;
-    bool inputs = false, outputs = false, others = false;
-    for (const LinearSeam& seam : layers) {
-      if (!entry.is_of(seam)) continue;
-      const FfnRole role = ffn_role(seam);
-      (role == FfnRole::kInput ? inputs : role == FfnRole::kOutput ? outputs : others) = true;
-    }
-    entry.forward_selected = outputs;
-    entry.dgrad_selected = inputs;
-    entry.wgrad_selected = inputs || outputs;
-    // No weight is packed for a product that takes activations in every layer of the shape.
-    if (outputs && !inputs && !others) entry.forward_below = 0.0;
-    if (inputs && !outputs && !others) entry.dgrad_below = 0.0;
+    const auto seam =
+        std::ranges::find_if(layers, [&](const LinearSeam& one) { return entry.is_of(one); });
+    const FfnRole role = ffn_role(*seam);
+    entry.forward_selected = role == FfnRole::kOutput;
+    entry.dgrad_selected = role == FfnRole::kInput;
+    entry.wgrad_selected = role != FfnRole::kNone;
+    // No weight is packed for a product that takes activations.
+    if (entry.forward_selected) entry.forward_below = 0.0;
+    if (entry.dgrad_selected) entry.dgrad_below = 0.0;
   }
   return plan;
 }

@@ -19,6 +19,7 @@
 #include <cstdint>
 #include <deque>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "base/fields.h"
@@ -36,12 +37,14 @@ struct ProductSeconds {
   double sum() const { return forward + dgrad + wgrad; }
 };
 
-// One phase, one shape of weights.
+// One phase, one kind of site: the layers that stand at the same place of their blocks and have one shape.
 struct PlanEntry {
   std::int64_t phase = 0;
+  std::string
+      site;  // site_kind() of its layers; empty: every layer of the shape, as plans of before have it
   std::int64_t outputs = 0;
   std::int64_t inputs = 0;
-  std::int64_t layers = 0;  // of this shape
+  std::int64_t layers = 0;  // of this kind
   bool on = true;
   // A product is packed where the weight's density is below; 0: never. A pattern such as 2:4 has one
   // density, a kept topology goes through many.
@@ -67,7 +70,7 @@ struct PlanEntry {
   bool is_packed() const {
     return on && (packs_activations() || forward_below + dgrad_below + wgrad_below > 0.0);
   }
-  bool is_of(const LinearSeam& seam) const;  // has the shape
+  bool is_of(const LinearSeam& seam) const;
   // Per micro-batch, of the quickest way to run each product.
   double seconds() const;
   void fields(FieldVisitor& visit);
@@ -85,7 +88,7 @@ struct Plan {
   void fields(FieldVisitor& visit);
 
   // How a layer runs; nullptr where the plan says nothing: masked.
-  const PlanEntry* find(std::int64_t phase, std::int64_t outputs, std::int64_t inputs) const;
+  const PlanEntry* find(std::int64_t phase, const LinearSeam& seam) const;
   bool is_on(std::int64_t phase, const LinearSeam& seam) const;
   // Whether a step of the phase, or of any, has products that leave zeros out.
   bool is_packed(std::int64_t phase) const;
@@ -99,9 +102,22 @@ struct Plan {
 enum class FfnRole : std::uint8_t { kNone, kInput, kOutput };
 FfnRole ffn_role(const LinearSeam& seam);
 
-// One entry for every phase and shape of weights in its scope, all of it masked.
-std::vector<PlanEntry> planned_shapes(const RecipeConfig& recipe,
-                                      const std::deque<LinearSeam>& layers);
+// "blocks.*.ffn.input" of "blocks.3.ffn.input": where a layer stands in its block.
+std::string site_kind(std::string_view name);
+
+// One entry for every phase and kind of site in its scope, all of it masked.
+std::vector<PlanEntry> planned_sites(const RecipeConfig& recipe,
+                                     const std::deque<LinearSeam>& layers);
+
+// Whether a plan speaks of the sites that a run asks for, and of no others; it may be a plan of before, which
+// told layers apart by their shape alone. The first of `sites` that it says nothing about, or of its entries
+// that nobody asks for.
+struct PlanFit {
+  const PlanEntry* missing = nullptr;
+  const PlanEntry* unasked = nullptr;
+  explicit operator bool() const { return missing == nullptr && unasked == nullptr; }
+};
+PlanFit fit_of(const Plan& plan, const std::vector<PlanEntry>& sites);
 
 // The plan of `execution` masked or packed: nothing to measure. Kept topologies and activations are
 // packed where the backend packs_any_mask() (ops/packing/packed_matrix.h).

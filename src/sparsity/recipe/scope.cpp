@@ -26,6 +26,12 @@ bool matches_any(const std::vector<std::string>& globs, const std::string& name)
   });
 }
 
+bool names_head(const std::vector<std::string>& words) {
+  return std::ranges::any_of(words, [](const std::string& word) {
+    return word == "head" || ::fnmatch(word.c_str(), "head", 0) == 0;
+  });
+}
+
 bool is_in_scope(const LinearSeam& layer, const std::vector<std::string>& words) {
   return std::ranges::any_of(words, [&](const std::string& word) { return in_word(layer, word); });
 }

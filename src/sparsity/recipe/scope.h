@@ -13,6 +13,9 @@ namespace twill {
 // Layers come in the order of the model, each once. A word that matches nothing is an error.
 std::vector<LinearSeam*> layers_in_scope(Builder& builder, const std::vector<std::string>& words);
 
+// Whether a word may mean the head, before any layer exists.
+bool names_head(const std::vector<std::string>& words);
+
 bool is_in_scope(const LinearSeam& layer, const std::vector<std::string>& words);
 
 // Whether `name` fits one of the globs.

@@ -5,22 +5,16 @@ namespace twill {
 
 MasterWeights::MasterWeights(std::deque<SparseLayer>& layers) : layers_(layers) {
   for (SparseLayer& layer : layers_) {
-    LinearSeam& seam = *layer.seam;
-    saved_.push_back({seam.forward, seam.dgrad, seam.packed_forward, seam.packed_dgrad});
-    if (!seam.forward && !seam.dgrad) continue;  // a kept topology: products take the master
-    seam.forward = seam.dgrad = ConstView();
-    seam.packed_forward = seam.packed_dgrad = {};
+    Route& route = layer.seam->route;
+    saved_.push_back(route);
+    if (route.takes_weight()) continue;  // a kept topology: products take the master
+    route.forward.operand = route.dgrad.operand = ConstView();
+    route.drop_packed();
   }
 }
 
 MasterWeights::~MasterWeights() {
-  for (std::size_t i = 0; i < saved_.size(); ++i) {
-    LinearSeam& seam = *layers_[i].seam;
-    seam.forward = saved_[i].forward;
-    seam.dgrad = saved_[i].dgrad;
-    seam.packed_forward = saved_[i].packed_forward;
-    seam.packed_dgrad = saved_[i].packed_dgrad;
-  }
+  for (std::size_t i = 0; i < saved_.size(); ++i) layers_[i].seam->route = saved_[i];
 }
 
 }  // namespace twill

@@ -17,12 +17,8 @@ class MasterWeights {
   MasterWeights& operator=(const MasterWeights&) = delete;
 
  private:
-  struct Operands {
-    ConstView forward, dgrad;
-    PackedMatrix packed_forward, packed_dgrad;
-  };
   std::deque<SparseLayer>& layers_;
-  std::vector<Operands> saved_;
+  std::vector<Route> saved_;
 };
 
 }  // namespace twill

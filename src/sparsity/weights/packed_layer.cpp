@@ -58,9 +58,9 @@ void project_softly(const Context& context, const WeightsPart& part, const Spars
   LinearSeam& seam = *layer.seam;
   // Its zeros are read where forward has nothing packed, by dgrad, and by a rounding to FP8. Where nobody
   // reads it, a pass of too few tokens for packed products unpacks it.
-  const bool is_read = !forward.shape || dgrad.shape || seam.fp8 != Fp8Mode::kNone ||
-                       matches_any(part.dgrad, seam.name);
-  seam.unpacked = is_read ? View() : layer.projected;
+  const bool is_read =
+      !forward.shape || dgrad.shape || seam.route.rounds() || matches_any(part.dgrad, seam.name);
+  seam.route.unpacked = is_read ? View() : layer.projected;
   if (!forward.shape && !dgrad.shape) return project(context, part, layer);
   const SideToPack& first = forward.shape ? forward : dgrad;
   soft_pack24(context, {.x = layer.weight(),
@@ -126,11 +126,13 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   LinearSeam& seam = *layer.seam;
   const double density = density_of(part, layer);
   const bool hides = part.is_topology();  // the weight itself is what products take
-  const PackedActivations& other = seam.packed_activations;  // their zeros are left out instead
+  Route& route = seam.route;  // a product may leave the zeros of activations out instead
   std::optional<PackedShape> forward, dgrad;
-  if (density < entry.forward_below && (hides || seam.forward) && other.forward == 0.0)
+  if (density < entry.forward_below && (hides || route.forward.operand) &&
+      route.forward.activations == 0.0)
     forward = reserved_shape(context, layer, part, /*transpose=*/false);
-  if (density < entry.dgrad_below && (hides || seam.dgrad) && other.dgrad == 0.0)
+  if (density < entry.dgrad_below && (hides || route.dgrad.operand) &&
+      route.dgrad.activations == 0.0)
     dgrad = reserved_shape(context, layer, part, /*transpose=*/true);
   const bool is_known = same_mask && (!forward || has_forward_) && (!dgrad || has_dgrad_);
   if (part.is_soft()) {
@@ -155,14 +157,14 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   const auto operand = [&](const std::optional<PackedShape>& shape, View storage) {
     return shape ? PackedMatrix{.shape = *shape, .storage = storage, .kept = kept} : PackedMatrix{};
   };
-  seam.packed_forward = operand(forward, forward_);
-  seam.packed_dgrad = operand(dgrad, dgrad_);
+  route.forward.packed = operand(forward, forward_);
+  route.dgrad.packed = operand(dgrad, dgrad_);
   has_forward_ = forward.has_value();
   has_dgrad_ = dgrad.has_value();
 }
 
 void PackedLayer::drop(const SparseLayer& layer) {
-  layer.seam->packed_forward = layer.seam->packed_dgrad = {};
+  layer.seam->route.drop_packed();
   has_forward_ = has_dgrad_ = false;
 }
 
@@ -182,8 +184,8 @@ void PackedLayer::begin_kept(const Context& context, const SparseLayer& layer,
   gather_kept(context, {.dense = layer.weight(), .kept = kept, .values = first(value_)});
   gather_kept(context, {.dense = moments.m, .kept = kept, .values = first(m_)});
   gather_kept(context, {.dense = moments.v, .kept = kept, .values = first(v_)});
-  layer.seam->kept = kept;
-  layer.seam->kept_gradient = first(gradient_);
+  layer.seam->route.wgrad.kept = kept;
+  layer.seam->route.wgrad.kept_gradient = first(gradient_);
   is_kept_ = true;
 }
 
@@ -202,8 +204,8 @@ void PackedLayer::end_kept(const Context& context, const SparseLayer& layer,
 void PackedLayer::forget_kept(const SparseLayer& layer) {
   is_kept_ = false;
   num_kept_ = 0;
-  layer.seam->kept = {};
-  layer.seam->kept_gradient = {};
+  layer.seam->route.wgrad.kept = {};
+  layer.seam->route.wgrad.kept_gradient = {};
 }
 
 void PackedLayer::add_shared_gradient(const Context& context, const SparseLayer& layer) const {

@@ -15,7 +15,7 @@ struct SparseLayer {
   LinearSeam* seam = nullptr;
   View mask = {};               // u8: the mask in force
   View projected = {};          // what forward and dgrad take
-  bool is_unpacked = false;     // `projected` is shared scratch: see LinearSeam::unpacked
+  bool is_unpacked = false;     // `projected` is shared scratch: see Route::unpacked
   View before = {};             // u8: the mask before a sampled step
   View grown = {};              // u8: what an update of the topology has added
   double beta = 1.0;            // scale of a soft projection

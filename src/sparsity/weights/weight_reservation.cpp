@@ -59,12 +59,12 @@ void WeightSteering::check_layer(const LinearSeam& seam) const {
   for (const PhaseConfig& phase : at_.recipe().phase) {
     if (!is_in_scope(seam, at_.words_of(phase))) continue;
     require_divisible(phase.weights, seam);
-    const bool plain = phase.weights.is_topology() && phase.quantise.format == NumberFormat::kNone;
     require(
-        seam.family != LayerFamily::kHead || plain || phase.is_dense(),
-        "recipe: the head takes a kept topology or stays dense, but weights.pattern = \"{}\" and "
-        "quantise.format = \"{}\" have it in scope; leave \"head\" out of the layers",
-        word_of(phase.weights.pattern), word_of(phase.quantise.format));
+        !seam.shares_weight || !twill::projects(phase),
+        "recipe: weights.pattern = \"{}\" has the head in scope, whose weight is the embedding's "
+        "too: a model that leaves the house could not have one projected and the other not; set "
+        "model.tied_head=false, or leave \"head\" out of the layers",
+        word_of(phase.weights.pattern));
   }
 }
 
@@ -93,8 +93,7 @@ bool WeightSteering::is_always_packed(const Builder& builder, const SparseLayer&
     const PhaseConfig& phase = at_.recipe().phase[index];
     if (phase.weights.is_dense() || !is_in_scope(seam, at_.words_of(phase))) continue;
     if (!phase.activations.is_dense()) return false;  // packed activations meet a plain weight
-    const PlanEntry* entry = at_.plan().find(static_cast<std::int64_t>(index),
-                                             seam.weight->shape[0], seam.weight->shape[1]);
+    const PlanEntry* entry = at_.plan().find(static_cast<std::int64_t>(index), seam);
     if (entry != nullptr && !entry->on) continue;
     const double density = density_of(phase.weights, layer);
     if (entry == nullptr || phase.weights.is_soft() || phase.weights.is_topology() ||
@@ -113,11 +112,10 @@ bool WeightSteering::is_always_packed(const Builder& builder, const SparseLayer&
 void WeightSteering::reserve_packed(Builder& builder) {
   if (at_.runs_masked()) return;
   for (SparseLayer& layer : layers_) {
-    const Shape& shape = layer.seam->weight->shape;
     std::vector<PackedLayer::Use> uses;
     for (std::int64_t index = 0; index < at_.clock().num_phases(); ++index) {
       const PhaseConfig& phase = at_.recipe().phase[static_cast<std::size_t>(index)];
-      const PlanEntry* entry = at_.plan().find(index, shape[0], shape[1]);
+      const PlanEntry* entry = at_.plan().find(index, *layer.seam);
       if (entry == nullptr || phase.weights.is_dense()) continue;
       uses.push_back({*entry, &phase.weights});
     }

@@ -113,19 +113,20 @@ void WeightSteering::pack_all(const Context& context) {
 void WeightSteering::point_seam(const SparseLayer& layer) const {
   const PhaseConfig& now = at_.phase();
   LinearSeam& seam = *layer.seam;
-  seam.unpacked = layer.is_unpacked ? layer.projected : View();
+  Route& route = seam.route;
+  route.unpacked = layer.is_unpacked ? layer.projected : View();
   const bool scope = in_scope(layer);
   const bool projected = scope && twill::projects(now);
-  seam.forward =
+  route.forward.operand =
       projected && matches_any(now.weights.forward, seam.name) ? layer.projected : ConstView();
-  seam.dgrad =
+  route.dgrad.operand =
       projected && matches_any(now.weights.dgrad, seam.name) ? layer.projected : ConstView();
   // Where the plan has measured, a sample is drawn only for a product that gains by it.
   const bool packs = scope && at_.entry_of(seam).wgrad_below > 0.0;
   const bool samples = scope && (packs || at_.plan().execution != Execution::kAuto);
-  seam.wgrad = samples ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
-  seam.packs_sample = packs && seam.wgrad != WgradSample::kDense;
-  seam.fp8 = scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone;
+  route.wgrad.sample = samples ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
+  route.wgrad.packs_sample = packs && route.wgrad.sample != WgradSample::kDense;
+  route.set_rounding(scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone);
 }
 
 void WeightSteering::point_seams() {
@@ -158,7 +159,7 @@ std::vector<Deployment> WeightSteering::deployments() const {
   std::vector<Deployment> deployments;
   const WeightsPart& part = at_.phase().weights;
   for (const SparseLayer& layer : layers_) {
-    if (!layer.seam->forward) continue;
+    if (!layer.seam->route.forward.operand) continue;
     const bool rows = axis_of(part.axis, *layer.seam) == GroupAxis::kWithinRow;
     deployments.push_back(
         {layer.seam->name,

@@ -30,7 +30,7 @@ std::string build_mark() {
 
 // Everything that a measured plan depends on.
 std::string key_of(const Context& context, const RunConfig& config,
-                   const std::vector<PlanEntry>& shapes) {
+                   const std::vector<PlanEntry>& sites) {
   RecipeConfig recipe = config.recipe;
   std::string text = fmt::format(
       "{}\n{}\n{} {} {}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(),
@@ -38,8 +38,9 @@ std::string key_of(const Context& context, const RunConfig& config,
       packs_matrices(context, storage_type(config, context)) ? "packs" : "packs nothing",
       context.device().num_threads, config.micro_batch_tokens(), config.accumulation(),
       config.train.steps, write_toml(recipe));
-  for (const PlanEntry& entry : shapes)
-    text += fmt::format("{} {} {} {}\n", entry.phase, entry.outputs, entry.inputs, entry.layers);
+  for (const PlanEntry& entry : sites)
+    text += fmt::format("{} {} {} {} {}\n", entry.phase, entry.site, entry.outputs, entry.inputs,
+                        entry.layers);
   return hash_text(hash_bytes(text.data(), text.size()));
 }
 
@@ -47,12 +48,6 @@ std::string key_of(const Context& context, const RunConfig& config,
 fs::path cached_plan(const std::string& key) {
   const fs::path folder = cache_folder();
   return folder.empty() ? fs::path() : folder / "plans" / (key + ".toml");
-}
-
-bool fits(const Plan& plan, const std::vector<PlanEntry>& shapes) {
-  for (const PlanEntry& shape : shapes)
-    if (plan.find(shape.phase, shape.outputs, shape.inputs) == nullptr) return false;
-  return plan.layer.size() == shapes.size();
 }
 
 bool needs_any_mask(const PlanEntry& entry, const RecipeConfig& recipe) {
@@ -63,16 +58,24 @@ bool needs_any_mask(const PlanEntry& entry, const RecipeConfig& recipe) {
 }
 
 // A plan that cannot be kept or read is measured again next time: nothing is lost but seconds.
-std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntry>& shapes) {
+std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntry>& sites) {
   std::error_code error;
   if (path.empty() || !fs::exists(path, error)) return std::nullopt;
   try {
     Plan plan = read_plan(path.string());
-    if (fits(plan, shapes)) return plan;
+    if (fit_of(plan, sites)) return plan;
   } catch (const Error& problem) {
     log_warning(fmt::format("{}; measuring again", problem.what()));
   }
   return std::nullopt;
+}
+
+// For a model's layers without their memory.
+Builder::Options layers_alone(const Context& context, const RunConfig& config) {
+  return {.dtype = storage_type(config, context),
+          .training = true,
+          .max_batch = config.train.micro_batch,
+          .max_time = config.sequence()};
 }
 
 void keep_plan(const fs::path& path, const Plan& plan) {
@@ -107,16 +110,19 @@ void require_plan_fits(const Context& context, const Plan& plan, const RunConfig
       "set the key",
       path, word_of(plan.execution), word_of(execution));
   if (execution == Execution::kMasked) return;
-  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
-  for (const PlanEntry& shape : shapes)
-    require(plan.find(shape.phase, shape.outputs, shape.inputs) != nullptr,
-            "{} says nothing about weights of {} x {} in phase {} of recipe \"{}\": it is the plan "
-            "of another run; leave `plan` out to have it measured, or name the right file",
-            path, shape.outputs, shape.inputs, shape.phase, config.recipe.name);
-  require(plan.layer.size() == shapes.size(),
-          "{} has {} entries where recipe \"{}\" and this model ask for {}: it is the plan of "
-          "another run; leave `plan` out to have it measured, or name the right file",
-          path, plan.layer.size(), config.recipe.name, shapes.size());
+  const std::vector<PlanEntry> sites = planned_sites(config.recipe, layers);
+  const PlanFit fit = fit_of(plan, sites);
+  if (const PlanEntry* site = fit.missing)
+    fail(
+        "{} says nothing about weights of {} x {} at {} in phase {} of recipe \"{}\": it is the "
+        "plan of another run; leave `plan` out to have it measured, or name the right file",
+        path, site->outputs, site->inputs, site->site, site->phase, config.recipe.name);
+  if (const PlanEntry* entry = fit.unasked)
+    fail(
+        "{} has an entry for weights of {} x {} in phase {}, which recipe \"{}\" and this model do "
+        "not ask for: it is the plan of another run; leave `plan` out to have it measured, or name "
+        "the right file",
+        path, entry->outputs, entry->inputs, entry->phase, config.recipe.name);
   for (const PlanEntry& entry : plan.layer)
     require(packs_matrices(context, storage_type(config, context)) || !entry.on ||
                 entry.forward_below + entry.dgrad_below + entry.wgrad_below == 0.0,
@@ -148,13 +154,13 @@ Plan make_plan(const Context& context, const RunConfig& config,
     plan.slowed_by_packed = slowed_by_packed(context);
     return plan;
   }
-  const std::vector<PlanEntry> shapes = planned_shapes(config.recipe, layers);
-  const fs::path path = cached_plan(key_of(context, config, shapes));
-  if (const auto kept = making.fresh ? std::nullopt : read_cached(path, shapes)) return *kept;
+  const std::vector<PlanEntry> sites = planned_sites(config.recipe, layers);
+  const fs::path path = cached_plan(key_of(context, config, sites));
+  if (const auto kept = making.fresh ? std::nullopt : read_cached(path, sites)) return *kept;
   const MeasuredElsewhere elsewhere =
       making.elsewhere ? making.elsewhere(context, config) : MeasuredElsewhere::kNo;
   if (elsewhere == MeasuredElsewhere::kKept)
-    if (const auto kept = read_cached(path, shapes)) return *kept;
+    if (const auto kept = read_cached(path, sites)) return *kept;
   Plan plan = measure_plan(context, config.recipe, layers,
                            {.tokens = config.micro_batch_tokens(),
                             .accumulation = config.accumulation(),
@@ -167,12 +173,17 @@ Plan make_plan(const Context& context, const RunConfig& config,
 }
 
 Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making) {
-  Builder builder(context, {.dtype = storage_type(config, context),
-                            .training = true,
-                            .max_batch = config.train.micro_batch,
-                            .max_time = config.sequence()});
+  Builder builder(context, layers_alone(context, config));
   const std::unique_ptr<Model> model = making.make_model(builder, config.model);
   return make_plan(context, config, builder.linear_seams(), making);
+}
+
+std::vector<ExplainedSite> explain_plan(Context& context, const RunConfig& config,
+                                        const Plan& plan) {
+  Builder builder(context, layers_alone(context, config));
+  const std::unique_ptr<Model> model = make_model(builder, config.model);
+  return explain_plan(context, config.recipe, builder.linear_seams(), plan,
+                      config.micro_batch_tokens(), storage_type(config, context));
 }
 
 }  // namespace twill

@@ -10,6 +10,7 @@
 #include "models/model.h"
 #include "nn/seam.h"
 #include "ops/context.h"
+#include "sparsity/plan/explain_plan.h"
 #include "sparsity/plan/measure_plan.h"
 #include "train/run/run_config.h"
 
@@ -34,6 +35,10 @@ Plan make_plan(const Context& context, const RunConfig& config,
 
 // The same for a config alone: builds the model's layers, without their memory.
 Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making = {});
+
+// What its products run on: sparsity/plan/explain_plan.h.
+std::vector<ExplainedSite> explain_plan(Context& context, const RunConfig& config,
+                                        const Plan& plan);
 
 // plan.toml
 Plan read_plan(const std::string& path);

@@ -12,6 +12,7 @@
 
 #include "ops/context.h"
 #include "ops/products/gemm.h"
+#include "sparsity/plan/explain_plan.h"
 
 namespace twill {
 
@@ -59,12 +60,18 @@ class StepProfile : public ProductLog {
 
   void before(std::string_view op) override;
   void after(std::string_view op, const OpWork& work) override;
+  void product(const Context& context, const Product& product) override {
+    kernels_.product(context, product);
+  }
+  // The kernel of every product of the layers, by site.
+  const std::vector<NamedProduct>& kernels() const { return kernels_.products(); }
 
   // Waits for what has been given to the queue.
   const Ops& ops();
 
  private:
   std::unique_ptr<Timer> timer_;
+  KernelNames kernels_;
   Ops ops_;
   std::vector<OpTime*> untimed_;  // in the order of the timer's stretches
 };

@@ -28,17 +28,17 @@ const WeightsPart* projecting_part(const RecipeConfig& recipe) {
   return nullptr;
 }
 
-struct Parts {
+struct ProbedParts {
   WeightsPart hard, soft;
 };
 
-Parts parts_of(const DescentRequest& request, const RecipeConfig& recipe) {
+ProbedParts parts_of(const DescentRequest& request, const RecipeConfig& recipe) {
   const WeightsPart* own = projecting_part(recipe);
   require(own != nullptr || !request.pattern.empty(),
           "{}: its recipe {} projects no weights; say which mask to probe with: --pattern 2:4 or "
           "--pattern 2:4-transposable",
           request.run, recipe.name);
-  Parts parts;
+  ProbedParts parts;
   if (own != nullptr) parts.hard = parts.soft = *own;
   if (!request.pattern.empty())
     parts.hard.pattern = find_word<WeightPattern>(request.pattern).value();
@@ -90,13 +90,14 @@ class Probe {
   // Every seam plain, those in scope on the probe's buffers.
   void steer() {
     for (LinearSeam& seam : trainer_.builder().linear_seams()) {
-      seam.forward = seam.dgrad = ConstView();
-      seam.wgrad = WgradSample::kDense;
-      seam.fp8 = Fp8Mode::kNone;
+      seam.route.forward.operand = seam.route.dgrad.operand = ConstView();
+      seam.route.wgrad.sample = WgradSample::kDense;
+      seam.route.set_rounding(Fp8Mode::kNone);
     }
     for (ProbedLayer& probed : layers_) {
       require_divisible(part_, *probed.layer.seam);
-      probed.layer.seam->forward = probed.layer.seam->dgrad = probed.layer.projected;
+      Route& route = probed.layer.seam->route;
+      route.forward.operand = route.dgrad.operand = probed.layer.projected;
     }
   }
 
@@ -293,7 +294,7 @@ DescentProbe probe_descent(const DescentRequest& request) {
   require(imported_from(checkpoint).empty(),
           "{} was imported and has no optimizer state to take a step with", folder.path());
   RunConfig config = folder.read_config();
-  const Parts parts = parts_of(request, config.recipe);
+  const ProbedParts parts = parts_of(request, config.recipe);
   config.threads = request.threads;
   config.data.tokenizer = data_tokenizer(config.data);
   const std::unique_ptr<Tokenizer> tokenizer = open_run_tokenizer(folder, config);

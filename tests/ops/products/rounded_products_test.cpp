@@ -33,7 +33,7 @@ Values rounded(Values values) {
   return values;
 }
 
-struct Product {
+struct RoundedProblem {
   std::int64_t m, n, k;
   bool trans_a = false, trans_b = false, accumulate = false;
   Values a = {}, b = {}, c = {};
@@ -58,8 +58,8 @@ struct Product {
 };
 
 // The five bits of `options` switch transposes, accumulation, bias and addend.
-Product random_product(Random& random, std::int64_t m, std::int64_t n, std::int64_t k,
-                       int options) {
+RoundedProblem random_product(Random& random, std::int64_t m, std::int64_t n, std::int64_t k,
+                              int options) {
   const auto chosen = [&](int bit) { return (options >> bit & 1) != 0; };
   return {.m = m,
           .n = n,
@@ -74,7 +74,7 @@ Product random_product(Random& random, std::int64_t m, std::int64_t n, std::int6
           .addend = chosen(4) ? random.normal(m * n) : Values()};
 }
 
-Product with_rounded_operands(Product product) {
+RoundedProblem with_rounded_operands(RoundedProblem product) {
   product.a = rounded(product.a);
   product.b = rounded(product.b);
   product.bias = rounded(product.bias);
@@ -109,7 +109,7 @@ TEST_P(RoundedProducts, GemmIsTheCpuGemmOfRoundedOperands) {
   const auto context = rounding().context();
   for (int options = 0; options < 32; ++options)
     for (const auto& [m, n, k] : kShapes) {
-      const Product product = random_product(random, m, n, k, options);
+      const RoundedProblem product = random_product(random, m, n, k, options);
       const Values got = product.run(*context, rounding());
       const Values want = with_rounded_operands(product).run(*plain().context(), plain());
       ASSERT_TRUE(expect_same_bits("c", got, want))
@@ -126,7 +126,7 @@ TEST_P(RoundedProducts, RoundsToNearestEven) {
                  -kInf, kNan};
   const Values want{1.0, 1.0, 1 + 2 * last, -(1 + 2 * last), 1 + last, 0.0, kInf, -kInf, kNan};
   const auto m = static_cast<std::int64_t>(a.size());
-  const Product product{.m = m, .n = 1, .k = 1, .a = a, .b = {1.0}, .c = rubbish(m)};
+  const RoundedProblem product{.m = m, .n = 1, .k = 1, .a = a, .b = {1.0}, .c = rubbish(m)};
   EXPECT_TRUE(expect_same_bits("c", product.run(*rounding().context(), rounding()), want));
 }
 

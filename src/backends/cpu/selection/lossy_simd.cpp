@@ -217,7 +217,7 @@ void mvue24_impl(const MvueBlock& p, std::int64_t block) {
   HWY_ALIGN Words words;
   for (std::int64_t begin = 0; begin < p.channels; begin += kChunk) {
     const std::int64_t end = HWY_MIN(begin + kChunk, p.channels);
-    draw_words(p, block, begin, words);
+    draw_words(p, p.first_block + block, begin, words);
     for (std::int64_t w = 0; w < 4 && 16 * block + 4 * w < p.tokens; ++w)
       sample_rows(p, 16 * block + 4 * w, begin, end, words[w]);
   }

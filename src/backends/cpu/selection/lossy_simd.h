@@ -20,6 +20,7 @@ struct MvueBlock {
   std::uint8_t* mask;  // nullptr when absent
   std::int64_t tokens;
   std::int64_t channels;
+  std::int64_t first_block;  // of the draws: Mvue24Args::first_token
   std::uint64_t seed;
   std::uint32_t step;
   std::uint32_t tag;  // purpose and stream

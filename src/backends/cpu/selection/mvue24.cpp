@@ -26,8 +26,8 @@ std::uint32_t tag_of(const Mvue24Args& args, Purpose purpose) {
 }
 
 Philox4 words_of(const Mvue24Args& args, Purpose purpose, std::int64_t block, std::int64_t c) {
-  return philox4x32({static_cast<std::uint32_t>(block), static_cast<std::uint32_t>(c),
-                     args.step_now(), tag_of(args, purpose)},
+  return philox4x32({static_cast<std::uint32_t>(args.first_block() + block),
+                     static_cast<std::uint32_t>(c), args.step_now(), tag_of(args, purpose)},
                     static_cast<std::uint32_t>(args.seed),
                     static_cast<std::uint32_t>(args.seed >> 32));
 }
@@ -81,6 +81,7 @@ void mvue24(const Mvue24Args& args, const Device&, Queue& queue) {
                           .mask = args.mask ? args.mask.as<std::uint8_t>() : nullptr,
                           .tokens = tokens,
                           .channels = C,
+                          .first_block = args.first_block(),
                           .seed = args.seed,
                           .step = args.step_now(),
                           .tag = tag_of(args, Purpose::kMvue)};

@@ -284,7 +284,8 @@ void launch_sample(const ActivationSample& job, Queue& queue) {
 // The gate's channels must begin an atom of their own.
 bool fuses_activation_sample(const ActivationSampleArgs& args) {
   const ActivationBackwardArgs& activation = args.activation;
-  return args.pack.law == MvueLaw::kExact && activation.dx.dtype() == DType::kBf16 &&
+  return args.pack.first_token == 0 && args.pack.law == MvueLaw::kExact &&
+         activation.dx.dtype() == DType::kBf16 &&
          is_aligned({activation.x, activation.dy, activation.dx, args.pack.storage}) &&
          (!is_gated(activation.kind) || activation.dy.cols() % kAtom == 0) &&
          layout_of(args.pack.shape).atoms_across() <= kMostBlocksDown;

@@ -150,8 +150,8 @@ void launch_sample(const PackSampleArgs& args, const PackedLayout& layout, float
 }  // namespace
 
 bool fuses_sample(const PackSampleArgs& args) {
-  return args.law == MvueLaw::kExact && args.x.dtype() == DType::kBf16 && is_aligned({args.x}) &&
-         layout_of(args.shape).atoms_across() <= kMostBlocksDown;
+  return args.first_token == 0 && args.law == MvueLaw::kExact && args.x.dtype() == DType::kBf16 &&
+         is_aligned({args.x}) && layout_of(args.shape).atoms_across() <= kMostBlocksDown;
 }
 
 void pack_sample(const PackSampleArgs& args, const Device& device, Queue& queue) {

@@ -80,7 +80,7 @@ __device__ __forceinline__ void sample_word(unsigned (&rows)[kTokens][Slice<T, k
 template <class T, bool kWhole, bool kMask, MvueLaw kLaw>
 __global__ __launch_bounds__(kThreads, kBlocksPerSm) void mvue24_kernel(
     const T* x, T* y, std::uint8_t* mask, MvueDraws draws, const std::int32_t* step_at,
-    std::int64_t tokens, std::int64_t channels) {
+    std::int64_t tokens, std::int64_t channels, std::int64_t first_block) {
   using Row = Slice<T, kWhole>;
   if (step_at != nullptr) draws.step = static_cast<std::uint32_t>(*step_at);
   const std::int64_t item = std::int64_t{blockIdx.x} * kThreads + threadIdx.x;
@@ -97,7 +97,8 @@ __global__ __launch_bounds__(kThreads, kBlocksPerSm) void mvue24_kernel(
   unsigned kept[Row::kWords][Row::kPerWord];
 #pragma unroll
   for (int w = 0; w < Row::kWords; ++w)
-    sample_word<T, kWhole, kLaw>(rows, w, block, channel + w * Row::kPerWord, draws, kept[w]);
+    sample_word<T, kWhole, kLaw>(rows, w, first_block + block, channel + w * Row::kPerWord, draws,
+                                 kept[w]);
 #pragma unroll
   for (int t = 0; t < kTokens; ++t)
     if (t < left) Row::write(y + at + t * channels, rows[t]);
@@ -128,7 +129,7 @@ void launch(const Mvue24Args& args, Queue& queue) {
       args.mask ? mvue24_kernel<T, kWhole, true, kLaw> : mvue24_kernel<T, kWhole, false, kLaw>;
   kernel<<<static_cast<unsigned>(ceil_div(items, kThreads)), kThreads, 0, stream_of(queue)>>>(
       pointer<T>(args.x), pointer<T>(args.y), pointer<std::uint8_t>(args.mask), draws,
-      pointer<std::int32_t>(args.step_at), tokens, channels);
+      pointer<std::int32_t>(args.step_at), tokens, channels, args.first_block());
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -12,16 +12,34 @@
 
 namespace twill::cuda {
 
-void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queue) {
+namespace {
+
+SparseProduct product_of(const PackedTimesArgs& args) {
   SparseProduct product = sparse_product(args.packed);
   product.n = args.n();
   product.b = args.b.bytes();
   product.d = args.c.bytes();
   product.addend = args.accumulate ? args.c.bytes() : nullptr;
-  const bool fits = args.packed.shape.side == PackedSide::kLeft && !args.trans_b && !args.bias &&
-                    !args.addend && !args.trans_c && args.n() % 8 == 0 &&
-                    args.c.dtype() == DType::kF32 && is_aligned({args.b, args.c});
-  if (fits && run_sparse(SparseEpilogue::kWeightGradient, product, device, queue)) return;
+  return product;
+}
+
+bool is_suitable(const PackedTimesArgs& args) {
+  return args.packed.shape.side == PackedSide::kLeft && !args.trans_b && !args.bias &&
+         !args.addend && !args.trans_c && args.n() % 8 == 0 && args.c.dtype() == DType::kF32 &&
+         is_aligned({args.b, args.c});
+}
+
+}  // namespace
+
+std::string way_of(const PackedTimesArgs& args, const Device& device, Queue& queue) {
+  if (!is_suitable(args)) return {};
+  return sparse_way_name(SparseEpilogue::kWeightGradient, product_of(args), device, queue);
+}
+
+void packed_times(const PackedTimesArgs& args, const Device& device, Queue& queue) {
+  const SparseProduct product = product_of(args);
+  if (is_suitable(args) && run_sparse(SparseEpilogue::kWeightGradient, product, device, queue))
+    return;
   const View dense = unpacked_scratch(args.packed, device, queue);
   GemmArgs plain{.a = dense,
                  .b = args.b,

@@ -93,4 +93,16 @@ bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, con
              {.in_two_steps = &in_two_steps, .first = first ? &first : nullptr});
 }
 
+std::string sparse_way_name(SparseEpilogue epilogue, const SparseProduct& product,
+                            const Device& device, Queue& queue) {
+  const SparseChoices choices(sparse_ways(epilogue), product, device);
+  if (choices.empty()) return {};
+  const auto name_of = [&](const SparseChoice& choice) { return choices.ways()[choice.way].name; };
+  const std::optional<Algorithm>* chosen =
+      products_of(queue).plan().chosen(sparse_key(epilogue, product, choices));
+  if (chosen == nullptr) return name_of(choices.first());
+  if (**chosen == kInTwoSteps) return {};
+  return name_of(from_algorithm(choices, **chosen).value_or(choices.first()));
+}
+
 }  // namespace twill::cuda

@@ -6,6 +6,7 @@
 
 #include <functional>
 #include <optional>
+#include <string>
 
 #include "backends/cuda/packing/packed_operand.h"
 #include "backends/cuda/sparse_products/sparse_product.h"
@@ -35,5 +36,14 @@ bool run_sparse(SparseEpilogue epilogue, const SparseProduct& product, const Dev
 bool run_sparse_fused(SparseEpilogue epilogue, const SparseProduct& product, const Device& device,
                       Queue& queue, const std::function<void()>& in_two_steps,
                       const std::function<bool()>& first = {});
+
+// The name of the way that run_sparse() takes, or would try first; empty: none, or in two steps.
+std::string sparse_way_name(SparseEpilogue epilogue, const SparseProduct& product,
+                            const Device& device, Queue& queue);
+
+// The same of whole calls, of the sums alone and with the activation inside.
+std::string way_of(const TimesPackedArgs& args, const Device& device, Queue& queue);
+std::string fused_way_of(const TimesPackedArgs& args, const Device& device, Queue& queue);
+std::string way_of(const PackedTimesArgs& args, const Device& device, Queue& queue);
 
 }  // namespace twill::cuda

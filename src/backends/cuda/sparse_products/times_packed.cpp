@@ -107,6 +107,21 @@ void activate(const TimesPackedArgs& args, const Device& device, Queue& queue) {
 
 }  // namespace
 
+std::string way_of(const TimesPackedArgs& args, const Device& device, Queue& queue) {
+  const TimesPackedArgs sums = sum_of(args);
+  if (!is_aligned({sums.x, sums.c, sums.bias, sums.addend})) return {};
+  return sparse_way_name(SparseEpilogue::kSum, product_of(sums), device, queue);
+}
+
+std::string fused_way_of(const TimesPackedArgs& args, const Device& device, Queue& queue) {
+  const std::optional<SparseEpilogue> epilogue =
+      args.epilogue == GemmEpilogue::kNone ? std::nullopt : fused_epilogue(args);
+  if (!epilogue) return {};
+  if (!args.halves()) return sparse_way_name(*epilogue, product_of(args), device, queue);
+  const std::optional<SparseProduct> gates = half_product(args, args.n() / 2);
+  return gates ? sparse_way_name(*epilogue, *gates, device, queue) : std::string();
+}
+
 void times_packed(const TimesPackedArgs& args, const Device& device, Queue& queue) {
   if (args.epilogue == GemmEpilogue::kNone) return sum(args, device, queue);
   const auto in_two_steps = [&] {

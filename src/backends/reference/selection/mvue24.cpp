@@ -11,7 +11,7 @@ namespace {
 // The uniform number of group `g` of a channel, exact in f32.
 double uniform(const Mvue24Args& args, Purpose purpose, std::int64_t g, std::int64_t channel) {
   const auto tag = static_cast<std::uint32_t>(purpose) | args.stream << 8;
-  const Philox4 words = philox4x32({static_cast<std::uint32_t>(g / 4),
+  const Philox4 words = philox4x32({static_cast<std::uint32_t>(args.first_block() + g / 4),
                                     static_cast<std::uint32_t>(channel), args.step_now(), tag},
                                    static_cast<std::uint32_t>(args.seed),
                                    static_cast<std::uint32_t>(args.seed >> 32));
