@@ -71,7 +71,7 @@ void gemm_bench(benchmark::State& state, const Problem& problem, int num_threads
   const Context& context = cpu_context(num_threads);
   const auto ours = [&] { gemm(context, args); };
   const auto theirs = [&] {
-    context.kernels().plain_gemm(args, context.device(), context.queue());
+    context.kernels().benches.plain_gemm(args, context.device(), context.queue());
   };
   theirs();
   ours();

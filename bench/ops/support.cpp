@@ -47,7 +47,7 @@ double measure_product(int num_threads) {
   const Context& context = cpu_context(num_threads);
   const GemmArgs args{.a = a.view(), .b = b.view(), .c = c.view()};
   const double seconds = seconds_of_best_run(
-      [&] { context.kernels().plain_gemm(args, context.device(), context.queue()); });
+      [&] { context.kernels().benches.plain_gemm(args, context.device(), context.queue()); });
   return 2.0 * static_cast<double>(n * n * n) / seconds;
 }
 

@@ -11,6 +11,7 @@
 #include <string_view>
 #include <vector>
 
+#include "ops/bench_table.h"
 #include "tensor/memory.h"
 
 namespace twill {
@@ -56,8 +57,6 @@ struct PackSampleArgs;
 struct PackWeightsArgs;
 struct PackedShape;
 struct PackedTimesArgs;
-struct PeerProductArgs;
-struct PeerProductReport;
 struct PrepareUpdateArgs;
 struct Product;
 struct RegrowMomentsArgs;
@@ -169,9 +168,6 @@ struct KernelTable {
   // Bytes of scratch one call of attention (forward or backward) needs on this device.
   std::int64_t (*attention_workspace_bytes)(const AttentionForwardArgs&, const Device&);
 
-  // The matrix library's own product with all its threads and none of our additions (bias, addend):
-  // what gemm is measured against. May be nullptr.
-  Kernel<GemmArgs> plain_gemm;
   // Whether gemm takes this epilogue; nullptr: none.
   bool (*gemm_fuses)(const GemmArgs&) = nullptr;
 
@@ -262,19 +258,12 @@ struct KernelTable {
 
   // Services for who looks on. open_timer nullptr: the clock of the host serves (ops/timer.h).
   std::unique_ptr<Timer> (*open_timer)(Queue&) = nullptr;
-  // Bytes per second, read and written together, of the best of a few copies of random data that no
-  // cache holds; 0 when there is no memory for them.
-  double (*copy_bytes_per_second)(const Device&, Queue&) = nullptr;
   DeviceReadings (*readings)(const Device&) = nullptr;
-  // The vendor's own 2:4 product, what ours are measured against (ops/products/peer_product.h).
-  PeerProductReport (*open_peer_product)(const PeerProductArgs&, const Device&, Queue&) = nullptr;
-  // Activations walked down the tokens of one channel after the other, as a kernel for channel-major
-  // products would: the same bits. What that order costs on rows of tokens is for `bench gemm` to show.
-  Kernel<ActivationForwardArgs> activation_forward_by_channel = nullptr;
-  Kernel<ActivationBackwardArgs> activation_backward_by_channel = nullptr;
   // A named stretch on the time line of a profiler; they nest.
   void (*push_range)(const char* name) = nullptr;
   void (*pop_range)() = nullptr;
+
+  BenchTable benches = {};
 };
 
 const KernelTable& reference_table();

@@ -20,7 +20,7 @@ std::int64_t free_memory = 0;
 KernelTable watched_table() {
   KernelTable table = reference_table();
   table.stores_bf16 = true;
-  table.plain_gemm = [](const GemmArgs& args, const Device&, Queue&) {
+  table.benches.plain_gemm = [](const GemmArgs& args, const Device&, Queue&) {
     if (sides().empty() || sides().back() != args.m()) sides().push_back(args.m());
   };
   table.free_bytes = [] { return free_memory; };
@@ -44,7 +44,7 @@ TEST(Roof, TakesSmallerOperandsWhereMemoryIsShort) {
 
 TEST(Roof, TheDevicesOwnCopyIsPreferred) {
   KernelTable table = reference_table();
-  table.copy_bytes_per_second = [](const Device&, Queue&) { return 4.2e12; };
+  table.benches.copy_bytes_per_second = [](const Device&, Queue&) { return 4.2e12; };
   EXPECT_EQ(measure_copy_roof(Context(table, 1)), 4.2e12);
 }
 

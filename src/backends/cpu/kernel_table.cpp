@@ -87,7 +87,6 @@ const KernelTable& cpu_table() {
       .memory = host_memory,
       .open_queue = open_queue,
       .attention_workspace_bytes = cpu::attention_workspace_bytes,
-      .plain_gemm = f32_only<"gemm", &GemmArgs::c, cpu::plain_gemm>,
       .emit = f32_only<"emit", &EmitArgs::x, cpu::emit>,
       .judge = cpu::judge,
       .activation_forward =
@@ -153,6 +152,7 @@ const KernelTable& cpu_table() {
       .gather_kept = f32_only<"gather_kept", &GatherKeptArgs::values, cpu::gather_kept>,
       .scatter_kept = f32_only<"scatter_kept", &ScatterKeptArgs::dense, cpu::scatter_kept>,
       .kept_gradient = f32_only<"kept_gradient", &KeptGradientArgs::values, cpu::kept_gradient>,
+      .benches = {.plain_gemm = f32_only<"gemm", &GemmArgs::c, cpu::plain_gemm>},
   };
   return kTable;
 }

@@ -49,7 +49,6 @@ const KernelTable* cuda_table() {
       .head_piece_elements = std::int64_t{1} << 29,
       .head_row_tile = 128,  // rows of a product's tile
       .attention_workspace_bytes = cuda::attention_workspace_bytes,
-      .plain_gemm = cuda::plain_gemm,
       .gemm_fuses = cuda::gemm_fuses,
       .judge = cuda::judge,
       .activation_forward = cuda::activation_forward,
@@ -113,13 +112,14 @@ const KernelTable* cuda_table() {
       .fuses_activation_sample = cuda::fuses_activation_sample,
       .activation_sample = cuda::activation_sample,
       .open_timer = cuda::open_timer,
-      .copy_bytes_per_second = cuda::copy_bytes_per_second,
       .readings = cuda::readings,
-      .open_peer_product = cuda::open_cusparselt_product,
-      .activation_forward_by_channel = cuda::activation_forward_by_channel,
-      .activation_backward_by_channel = cuda::activation_backward_by_channel,
       .push_range = cuda::push_range,
       .pop_range = cuda::pop_range,
+      .benches = {.plain_gemm = cuda::plain_gemm,
+                  .open_peer_product = cuda::open_cusparselt_product,
+                  .copy_bytes_per_second = cuda::copy_bytes_per_second,
+                  .activation_forward_by_channel = cuda::activation_forward_by_channel,
+                  .activation_backward_by_channel = cuda::activation_backward_by_channel},
   };
   return &kTable;
 }

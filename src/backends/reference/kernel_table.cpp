@@ -23,7 +23,6 @@ const KernelTable& reference_table() {
       .memory = host_memory,
       .open_queue = open_queue,
       .attention_workspace_bytes = attention_workspace_bytes,
-      .plain_gemm = nullptr,
       .emit = reference::emit,
       .judge = reference::judge,
       .multiply = reference::multiply,

@@ -71,7 +71,7 @@ class GemmRun {
   }
 
   void run_plain_call(const GemmArgs& args) const {
-    context_.kernels().plain_gemm(args, context_.device(), context_.queue());
+    context_.kernels().benches.plain_gemm(args, context_.device(), context_.queue());
   }
 
   DenseProduct dense(const std::string& name) {
@@ -81,7 +81,7 @@ class GemmRun {
         .name = name,
         .flops = 2.0 * static_cast<double>(result_.tokens * shape.outputs * shape.inputs)};
     product.own_seconds = short_seconds(context_, [&] { gemm(context_, args); });
-    if (context_.kernels().plain_gemm == nullptr) return product;
+    if (context_.kernels().benches.plain_gemm == nullptr) return product;
     product.plain_call_seconds = short_seconds(context_, [&] { run_plain_call(args); });
     std::this_thread::sleep_for(std::chrono::duration<double>(kOpenMpSpinSeconds));
     return product;

@@ -35,9 +35,10 @@ class ProductRace {
   ProductTimes run(const GemmArgs& dense, const std::function<void()>& packed,
                    const PeerProductArgs& peer_args) {
     ProductTimes times{.product = {}, .pattern = {}, .flops = counted_flops(dense)};
-    if (context_.kernels().plain_gemm != nullptr)
-      times.first_guess_seconds = short_time(
-          [&] { context_.kernels().plain_gemm(dense, context_.device(), context_.queue()); });
+    if (context_.kernels().benches.plain_gemm != nullptr)
+      times.first_guess_seconds = short_time([&] {
+        context_.kernels().benches.plain_gemm(dense, context_.device(), context_.queue());
+      });
     const PeerProductReport peer = open_peer(peer_args, times.peer);
     std::vector<std::function<void()>> bodies{[&] { gemm(context_, dense); }, packed};
     if (peer.product) bodies.emplace_back([&] { peer.product->run(); });

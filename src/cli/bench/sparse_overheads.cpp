@@ -189,15 +189,15 @@ std::vector<SparseOverhead> gradient_overheads(const Context& context, ConstView
       .x = before.view(),
       .y = sample.view().slice(0, half.num_elements()).reshaped(half)};
   const ActivationBackwardArgs& backward = of_swiglu.activation;
-  const KernelTable& kernels = context.kernels();
+  const BenchTable& benches = context.kernels().benches;
   add("SwiGLU", moved_bytes(forward), [&] { activation_forward(context, forward); });
-  if (kernels.activation_forward_by_channel != nullptr)
+  if (benches.activation_forward_by_channel != nullptr)
     add("SwiGLU, channel by channel", moved_bytes(forward),
-        [&] { kernels.activation_forward_by_channel(forward, context.device(), context.queue()); });
+        [&] { benches.activation_forward_by_channel(forward, context.device(), context.queue()); });
   add("SwiGLU gradient", moved_bytes(backward), [&] { activation_backward(context, backward); });
-  if (kernels.activation_backward_by_channel != nullptr)
+  if (benches.activation_backward_by_channel != nullptr)
     add("SwiGLU gradient, channel by channel", moved_bytes(backward), [&] {
-      kernels.activation_backward_by_channel(backward, context.device(), context.queue());
+      benches.activation_backward_by_channel(backward, context.device(), context.queue());
     });
   return overheads;
 }

@@ -21,11 +21,11 @@ void validate(const PeerProductArgs& args) {
 PeerProductReport open_peer_product(const Context& context, const PeerProductArgs& args) {
   validate(args);
   const KernelTable& kernels = context.kernels();
-  if (kernels.open_peer_product == nullptr)
+  if (kernels.benches.open_peer_product == nullptr)
     return {.reason =
                 fmt::format("the {} backend knows no library with 2:4 products", kernels.name)};
   if (args.m() * args.n() * args.k() == 0) return {.reason = "an empty product"};
-  return kernels.open_peer_product(args, context.device(), context.queue());
+  return kernels.benches.open_peer_product(args, context.device(), context.queue());
 }
 
 }  // namespace twill

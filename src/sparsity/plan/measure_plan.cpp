@@ -166,7 +166,7 @@ class Planner {
     const std::int64_t tokens = piece > 0 ? std::min(piece, request_.tokens) : request_.tokens;
     if (!shares_memory(context_)) return tokens;  // milliseconds at most
     const double flops = 2.0 * static_cast<double>(entry.outputs * entry.inputs);
-    const bool is_naive = context_.kernels().plain_gemm == nullptr;
+    const bool is_naive = context_.kernels().benches.plain_gemm == nullptr;
     const auto most =
         static_cast<std::int64_t>((is_naive ? kMostReferenceFlops : kMostFlops) / flops) / 64 * 64;
     return std::min(tokens, std::max<std::int64_t>(most, 64));

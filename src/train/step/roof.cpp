@@ -78,13 +78,13 @@ double host_copy(const Context& context) {
 
 double measure_copy_roof(const Context& context) {
   const KernelTable& kernels = context.kernels();
-  if (kernels.copy_bytes_per_second != nullptr)
-    return kernels.copy_bytes_per_second(context.device(), context.queue());
+  if (kernels.benches.copy_bytes_per_second != nullptr)
+    return kernels.benches.copy_bytes_per_second(context.device(), context.queue());
   return shares_memory(context) ? host_copy(context) : 0.0;
 }
 
 double measure_product_roof(const Context& context) {
-  const Kernel<GemmArgs> library = context.kernels().plain_gemm;
+  const Kernel<GemmArgs> library = context.kernels().benches.plain_gemm;
   if (library == nullptr) return 0.0;
   const DType dtype = context.kernels().stores_bf16 ? DType::kBf16 : DType::kF32;
   const std::int64_t n = side_for(context, dtype);

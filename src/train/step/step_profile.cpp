@@ -49,7 +49,7 @@ std::vector<ProductTime> ProductLog::measure_products(const Context& context, in
     product.seconds = best_of(repeats, context, context.kernels().gemm, product.args);
   // The library comes last: its threads spin for milliseconds after a call and would slow ours
   // down.
-  const Kernel<GemmArgs> library = context.kernels().plain_gemm;
+  const Kernel<GemmArgs> library = context.kernels().benches.plain_gemm;
   if (!with_plain || library == nullptr) return measured;
   for (ProductTime& product : measured)
     product.plain_seconds = best_of(repeats, context, library, product.args);

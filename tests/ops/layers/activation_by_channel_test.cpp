@@ -14,7 +14,7 @@ namespace {
 std::vector<Setup> setups_with_channel_order() {
   std::vector<Setup> setups = setups_with_device();
   std::erase_if(setups, [](const Setup& setup) {
-    return setup.table->activation_forward_by_channel == nullptr;
+    return setup.table->benches.activation_forward_by_channel == nullptr;
   });
   return setups;
 }
@@ -52,13 +52,15 @@ TEST_P(ActivationByChannel, HasTheBitsOfTheOp) {
       ActivationForwardArgs forward{.kind = kind, .x = x.view(wide), .y = y.view(shape)};
       activation_forward(context, forward);
       forward.y = y_by_channel.view(shape);
-      setup.table->activation_forward_by_channel(forward, context.device(), context.queue());
+      setup.table->benches.activation_forward_by_channel(forward, context.device(),
+                                                         context.queue());
       ASSERT_TRUE(expect_same_bits("y", y_by_channel.values(), y.values())) << to_string(shape);
       ActivationBackwardArgs backward{
           .kind = kind, .x = x.view(wide), .dy = dy.view(shape), .dx = dx.view(wide)};
       activation_backward(context, backward);
       backward.dx = dx_by_channel.view(wide);
-      setup.table->activation_backward_by_channel(backward, context.device(), context.queue());
+      setup.table->benches.activation_backward_by_channel(backward, context.device(),
+                                                          context.queue());
       ASSERT_TRUE(expect_same_bits("dx", dx_by_channel.values(), dx.values())) << to_string(shape);
     }
 }
