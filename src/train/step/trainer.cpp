@@ -51,6 +51,10 @@ Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData d
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed), *plan) {}
 
+Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
+                 std::optional<Plan> plan)
+    : Trainer(context, config, windows_of(corpus, config), std::move(plan)) {}
+
 void Trainer::begin() {
   require_memory(context_, builder_.memory_table());
   builder_.commit();

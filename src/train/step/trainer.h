@@ -61,8 +61,7 @@ class Trainer {
           std::optional<Plan> plan = {}, const MakeModel& make = make_model);
   // On windows_of() the corpus.
   Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
-          std::optional<Plan> plan = {})
-      : Trainer(context, config, windows_of(corpus, config), std::move(plan)) {}
+          std::optional<Plan> plan = {});
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
