@@ -7,12 +7,14 @@
 #include <cstdint>
 #include <memory>
 #include <optional>
+#include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
 #include "ops/bench_table.h"
 #include "tensor/memory.h"
+#include "tensor/view.h"
 
 namespace twill {
 
@@ -35,6 +37,7 @@ struct CrossEntropyArgs;
 struct DropoutArgs;
 struct EmbeddingBackwardArgs;
 struct EmbeddingForwardArgs;
+struct Emit;
 struct EmitArgs;
 struct FillArgs;
 struct FindKeptArgs;
@@ -173,9 +176,15 @@ struct KernelTable {
 
   // Further copies of what norms, activations and AdamW make; nullptr: none are made.
   Kernel<EmitArgs> emit = nullptr;
+  // Whether the kernel of an op writes its copies of x on its way; nullptr: none does.
+  bool (*emits_inside)(std::string_view op, const ConstView& x,
+                       std::span<const Emit> emits) = nullptr;
   // Whether a product (ops/products/product.h) runs here, by which kernel, or why not.
   Verdict (*judge)(const Product&, const Device&, Queue&) = nullptr;
-  // Products that neither gemm nor the products without zeros take. nullptr: they are declined.
+  // Products that the backend multiplies as one: `takes` is asked about every product, first, so it compares
+  // types and layouts and allocates nothing. What it leaves goes to gemm and the products without zeros, as far
+  // as these take it. nullptr: everything goes there.
+  bool (*takes)(const Product&, const Device&) = nullptr;
   Kernel<Product> multiply = nullptr;
 
   // Ops.

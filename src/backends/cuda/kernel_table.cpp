@@ -50,6 +50,7 @@ const KernelTable* cuda_table() {
       .head_row_tile = 128,  // rows of a product's tile
       .attention_workspace_bytes = cuda::attention_workspace_bytes,
       .gemm_fuses = cuda::gemm_fuses,
+      .emit = cuda::emit,
       .judge = cuda::judge,
       .activation_forward = cuda::activation_forward,
       .keeps_slopes = true,

@@ -27,6 +27,7 @@ void cast(const CastArgs& args, const Device& device, Queue& queue);
 void column_sum(const ColumnSumArgs& args, const Device& device, Queue& queue);
 void cross_entropy(const CrossEntropyArgs& args, const Device& device, Queue& queue);
 void dropout(const DropoutArgs& args, const Device& device, Queue& queue);
+void emit(const EmitArgs& args, const Device& device, Queue& queue);
 void embedding_forward(const EmbeddingForwardArgs& args, const Device& device, Queue& queue);
 void embedding_backward(const EmbeddingBackwardArgs& args, const Device& device, Queue& queue);
 void fill(const FillArgs& args, const Device& device, Queue& queue);

@@ -25,6 +25,7 @@ const KernelTable& reference_table() {
       .attention_workspace_bytes = attention_workspace_bytes,
       .emit = reference::emit,
       .judge = reference::judge,
+      .takes = reference::takes,
       .multiply = reference::multiply,
       .activation_forward = reference::activation_forward,
       .keeps_slopes = true,

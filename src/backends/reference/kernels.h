@@ -28,6 +28,7 @@ void gemm(const GemmArgs& args, const Device& device, Queue& queue);
 Verdict judge(const Product& product, const Device& device, Queue& queue);
 void layer_norm_forward(const LayerNormForwardArgs& args, const Device& device, Queue& queue);
 void layer_norm_backward(const LayerNormBackwardArgs& args, const Device& device, Queue& queue);
+bool takes(const Product& product, const Device& device);
 void multiply(const Product& product, const Device& device, Queue& queue);
 void norm_all(const NormAllArgs& args, const Device& device, Queue& queue);
 void prepare_update(const PrepareUpdateArgs& args, const Device& device, Queue& queue);

@@ -38,7 +38,7 @@ void activation_forward(const Context& context, const ActivationForwardArgs& arg
           context.kernels().name);
   require_emits("activation", context, args.y, args.emits);
   context.run("activation_forward", context.kernels().activation_forward, args);
-  emit_behind(context, args.y, args.emits);
+  emit_behind("activation", context, args.y, args.emits);
 }
 
 void activation_backward(const Context& context, const ActivationBackwardArgs& args) {
@@ -46,7 +46,7 @@ void activation_backward(const Context& context, const ActivationBackwardArgs& a
   require_stored("activation", context.kernels(), args.x);
   require_emits("activation", context, args.dx, args.emits);
   context.run("activation_backward", context.kernels().activation_backward, args);
-  emit_behind(context, args.dx, args.emits);
+  emit_behind("activation", context, args.dx, args.emits);
 }
 
 }  // namespace twill

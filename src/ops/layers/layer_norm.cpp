@@ -44,7 +44,7 @@ void layer_norm_forward(const Context& context, const LayerNormForwardArgs& args
   require_stored("layer_norm", context.kernels(), args.x);
   require_emits("layer_norm", context, args.y, args.emits);
   context.run("layer_norm_forward", context.kernels().layer_norm_forward, args);
-  emit_behind(context, args.y, args.emits);
+  emit_behind("layer_norm", context, args.y, args.emits);
 }
 
 void layer_norm_backward(const Context& context, const LayerNormBackwardArgs& args) {

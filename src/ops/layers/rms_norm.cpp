@@ -32,7 +32,7 @@ void rms_norm_forward(const Context& context, const RmsNormForwardArgs& args) {
   require_stored("rms_norm", context.kernels(), args.x);
   require_emits("rms_norm", context, args.y, args.emits);
   context.run("rms_norm_forward", context.kernels().rms_norm_forward, args);
-  emit_behind(context, args.y, args.emits);
+  emit_behind("rms_norm", context, args.y, args.emits);
 }
 
 void rms_norm_backward(const Context& context, const RmsNormBackwardArgs& args) {

@@ -22,7 +22,10 @@ void require_emits(std::string_view op, ConstView x, std::span<const Emit> emits
       require_shape(op, {"copy", emit.to},
                     emit.transposed ? Shape{x.cols(), x.rows()} : Shape{x.rows(), x.cols()});
     }
-    if (emit.scale.at) require_dtype(op, {"scale", emit.scale.at}, DType::kF32);
+    if (emit.scale.at) {
+      require_dtype(op, {"scale", emit.scale.at}, DType::kF32);
+      require_shape(op, {"scale", emit.scale.at}, {1});
+    }
     if (!emit.amax) continue;
     require_dtype(op, {"amax", emit.amax}, DType::kF32);
     require_shape(op, {"amax", emit.amax}, {1});
@@ -38,8 +41,12 @@ void require_emits(std::string_view op, const Context& context, ConstView x,
   require_emits(op, x, emits);
 }
 
-void emit_behind(const Context& context, ConstView x, std::span<const Emit> emits) {
-  if (!emits.empty()) context.run("emit", context.kernels().emit, EmitArgs{x, emits});
+void emit_behind(std::string_view op, const Context& context, ConstView x,
+                 std::span<const Emit> emits) {
+  const KernelTable& kernels = context.kernels();
+  if (emits.empty()) return;
+  if (kernels.emits_inside != nullptr && kernels.emits_inside(op, x, emits)) return;
+  context.run("emit", kernels.emit, EmitArgs{x, emits});
 }
 
 }  // namespace twill

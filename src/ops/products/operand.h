@@ -47,6 +47,7 @@ struct Operand {
   PackedShape packed = {};   // of the layout packed()
   std::int64_t kept = 0;     // entries in it, for whoever counts FLOPs
 
+  explicit operator bool() const { return layout != nullptr; }
   PackedMatrix packed_matrix() const { return {.shape = packed, .storage = data, .kept = kept}; }
 };
 

@@ -46,6 +46,28 @@ void require_parts(const Product& product) {
   require_lists(product);
 }
 
+// An activation has one `before`, as (M, N), and its sums are not those of another product as well.
+void require_epilogue(const Product& product) {
+  const Epilogue& epilogue = product.epilogue;
+  const bool has_f = epilogue.f != GemmEpilogue::kNone;
+  require(!has_f || epilogue.before, "[product] an activation needs `before`");
+  require(!has_f || (!product.trans_c && !product.accumulates),
+          "[product] an activation goes neither with trans_c nor with accumulates");
+  require(epilogue.f != GemmEpilogue::kActivationGradient || !is_gated(epilogue.activation),
+          "[product] the gradient of a gated activation is an op of its own");
+  require(product.parts.kind != Kind::kLiveColumns || !halves(product),
+          "[product] a gated activation needs whole rows, not live columns");
+  require(!product.trans_c || !epilogue.sums, "[product] sums do not go with trans_c");
+  if (epilogue.sums)
+    require(epilogue.sums.dtype() == DType::kF32 || epilogue.sums.dtype() == DType::kF64,
+            "[product] sums must be f32 or f64, got {}", name_of(epilogue.sums.dtype()));
+  for (const Operand* operand : {&product.a, &product.b}) {
+    if (!operand->scale.at) continue;
+    require_dtype("product", {"scale", operand->scale.at}, DType::kF32);
+    require_shape("product", {"scale", operand->scale.at}, {1});
+  }
+}
+
 // Shapes; an operand's own layout is its decoder's or its kernel's business.
 void require_shapes(const Product& product) {
   const std::int64_t m = product.m(), n = product.n(), k = product.k();
@@ -53,7 +75,8 @@ void require_shapes(const Product& product) {
   const Shape b = product.trans_b ? Shape{groups * n, k} : Shape{groups * k, n};
   require(product.b.rows == b[0] && product.b.cols == b[1], "[product] b must be {}, got {}",
           to_string(b), to_string(Shape{product.b.rows, product.b.cols}));
-  if (product.parts.kind == Kind::kKeptEntries) return;
+  if (product.parts.kind == Kind::kKeptEntries)
+    return require_shape("product", {"c", product.c}, {product.parts.kept.count()});
   const std::int64_t c_rows = stacked(product, Kind::kDepthGroups) * m;
   const std::int64_t c_cols = halves(product) ? n / 2 : n;
   require_shape("product", {"c", product.c},
@@ -62,17 +85,6 @@ void require_shapes(const Product& product) {
   require_shape("product", {"addend", product.epilogue.addend, true}, {m, n});
   require_shape("product", {"before", product.epilogue.before, true}, {m, n});
   require_shape("product", {"sums", product.epilogue.sums, true}, {n});
-}
-
-// Numbers as the kernels behind the front doors take them. A backend that multiplies everything decodes
-// the others.
-bool has_kernel_types(const KernelTable& kernels, const Product& product) {
-  if (kernels.multiply == nullptr) return true;
-  const DType type = product.c.dtype();
-  const auto has_type = [&](const Operand& operand) {
-    return operand.layout == packed() || operand.type == type;
-  };
-  return has_type(product.a) && has_type(product.b) && (type == DType::kF32 || type == DType::kF64);
 }
 
 void run_lowered(const Context& context, const Product& product, Lowered::Kernel kernel) {
@@ -107,6 +119,7 @@ void validate(const Product& product) {
   require(product.a.layout != nullptr && product.b.layout != nullptr,
           "[product] an operand has no layout");
   require_parts(product);
+  require_epilogue(product);
   require_shapes(product);
   require_emits("product", product.c, product.epilogue.emits);
 }
@@ -121,17 +134,15 @@ Verdict can_run(const Context& context, const Product& product) {
 
 void multiply(const Context& context, const Product& product) {
   if (context.observer != nullptr) context.observer->product(context, product);
-  const Lowered way = lowered(product);
-  // The front doors behind it validate.
   const KernelTable& kernels = context.kernels();
-  if (way.kernel != Lowered::Kernel::kNone && has_kernel_types(kernels, product))
-    return run_lowered(context, product, way.kernel);
-  validate(product);
-  if (kernels.multiply == nullptr) fail("[product] {}", can_run(context, product).reason);
-  const Verdict verdict = can_run(context, product);
-  require(verdict.runs, "[product] {}", verdict.reason);
-  if (product.c.num_elements() == 0) return;
-  context.run("multiply", kernels.multiply, product);
+  if (kernels.takes != nullptr && kernels.takes(product, context.device())) {
+    validate(product);
+    if (product.c.num_elements() > 0) context.run("multiply", kernels.multiply, product);
+    return;
+  }
+  const Lowered way = lowered(product);
+  if (way.kernel == Lowered::Kernel::kNone) fail("[product] {}", can_run(context, product).reason);
+  run_lowered(context, product, way.kernel);  // the front doors behind it validate
 }
 
 }  // namespace twill

@@ -30,7 +30,8 @@
 //   kKeptEntries  c (kept) has the entries of the result that `kept` names and no others, row by row
 //                 (ops/selection/kept.h); a is transposed
 // Row tiles are those of c as (M, N); the last of a kind may be smaller. bias, addend and activation do not go
-// with kDepthGroups and kKeptEntries, trans_c, emits and sums with no part but all.
+// with kDepthGroups and kKeptEntries, a gated activation not with kLiveColumns, no activation with trans_c or
+// accumulates, sums not with trans_c; trans_c, emits and sums go with no part but all.
 //
 // Types: c is f32 or bf16 (reference: also f64); a and b as their kernels take them. Sums are f32 in an order
 // that is fixed by backend and shape, as the ops behind it promise (gemm.h, times_packed.h, packed_times.h,
@@ -38,9 +39,9 @@
 // a decoder. A scale multiplies the sums.
 //
 // can_run() says which kernel a product takes, and why a quicker one declined, or why it does not run at all;
-// it multiplies nothing. multiply() runs it: where no kernel takes all of it in one call but several calls do
-// (an activation behind a product), these follow each other; what nobody accepts throws with can_run()'s
-// sentence.
+// it multiplies nothing. multiply() runs it: by a kernel of the backend that takes it as one
+// (KernelTable::takes), else by gemm or a product without zeros. Where several calls are needed (an activation
+// behind a product) these follow each other; what nobody accepts throws with can_run()'s sentence.
 #pragma once
 
 #include <cstdint>

@@ -34,7 +34,7 @@ void adamw(const Context& context, const AdamwArgs& args) {
   require_stored("adamw", context.kernels(), args.operand);
   require_emits("adamw", context, args.weight, args.emits);
   context.run("adamw", context.kernels().adamw, args);
-  emit_behind(context, args.weight, args.emits);
+  emit_behind("adamw", context, args.weight, args.emits);
 }
 
 }  // namespace twill

@@ -53,7 +53,9 @@ void norm_all(const Context& context, const NormAllArgs& args) {
 void adamw_all(const Context& context, const AdamwAllArgs& args) {
   require_f64({"norm2", args.norm2}, 1);
   require_f64({"scalars", args.scalars}, kUpdateScalars);
+  for (const EmitArgs& one : args.emits) require_emits("adamw_all", context, one.x, one.emits);
   context.run("adamw_all", context.kernels().adamw_all, args);
+  for (const EmitArgs& one : args.emits) emit_behind("adamw_all", context, one.x, one.emits);
 }
 
 }  // namespace twill

@@ -33,6 +33,7 @@
 #include <span>
 
 #include "ops/context.h"
+#include "ops/numbers/emit.h"
 #include "tensor/view.h"
 
 namespace twill {
@@ -77,6 +78,8 @@ struct AdamwAllArgs {
   double clip = 0.0;
   bool freeze_v = false;
   std::uint64_t seed = 0;
+  std::span<const EmitArgs> emits =
+      {};  // of new weights (ops/numbers/emit.h); of old ones where nothing changes
 };
 
 inline constexpr std::int64_t kNormPartials = 4096;

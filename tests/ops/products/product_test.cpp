@@ -254,7 +254,7 @@ TEST(Product, OfEightBitNumbersHasTheirScales) {
   b.view().as<Bf16>()[1] = to_bf16(4.0f);
   Tensor c(DType::kF32, {1, 1}), scale(DType::kF32, {1});
   *scale.view().as<float>() = 8.0f;
-  const Product product{.a = dense(a.view(), {.value = 0.5}),
+  const Product product{.a = dense(a.view(), {.value = 0.5f}),
                         .b = dense(b.view(), {.at = scale.view()}),
                         .c = c.view()};
   multiply(reference(), product);
@@ -268,7 +268,7 @@ TEST(Product, EmitsCopiesAndSumsOfItsResult) {
   Tensor c(DType::kF32, {M, N}), turned(DType::kBf16, {N, M}), small(DType::kE5m2, {M, N});
   Tensor amax(DType::kF32, {1}), sums(DType::kF32, {N});
   const Emit emits[] = {{.to = turned.view(), .transposed = true, .amax = amax.view()},
-                        {.to = small.view(), .scale = {.value = 0.125}}};
+                        {.to = small.view(), .scale = {.value = 0.125f}}};
   const Product product{.a = dense(a.view()),
                         .b = dense(b.view()),
                         .c = c.view(),
@@ -289,6 +289,152 @@ TEST(Product, EmitsCopiesAndSumsOfItsResult) {
   EXPECT_EQ(*amax.view().as<float>(), most);
   EXPECT_EQ(can_run(cpu(), product).reason,
             "on the cpu no product writes further copies or sums of its result");
+}
+
+// Of row groups and of live tiles alike: what is not written keeps its bits behind an activation too.
+TEST(Product, OfPartsActivatesThoseAlone) {
+  const std::int64_t M = 4, N = 4, K = 3;
+  const Tensor a = numbers(M, K, 1), b = numbers(K, N, 2), begin = indices({1, 3});
+  const Tensor lists = indices({0, 1, 1}), tiles = indices({1}), old = numbers(M, N, 3);
+  for (const bool groups : {true, false}) {
+    Tensor c = numbers(M, N, 3), before = numbers(M, N, 3);
+    multiply(reference(), {.a = dense(a.view()),
+                           .b = dense(b.view()),
+                           .c = c.view(),
+                           .parts = groups ? Parts{.kind = Kind::kRowGroups, .begin = begin.view()}
+                                           : Parts{.kind = Kind::kLiveColumns,
+                                                   .begin = lists.view(),
+                                                   .tiles = tiles.view(),
+                                                   .tile_rows = 2,
+                                                   .tile_depth = 2},
+                           .epilogue = {.f = GemmEpilogue::kActivation,
+                                        .activation = Activation::kRelu2,
+                                        .before = before.view()}});
+    for (std::int64_t i = 0; i < M; ++i)
+      for (std::int64_t j = 0; j < N; ++j) {
+        const bool exists = groups ? i >= 1 && i < 3 : i < 2 && j >= 2;
+        double sum = 0.0;
+        for (std::int64_t k = 0; k < K; ++k) sum += at(a.view(), i, k) * at(b.view(), k, j);
+        const double kept = at(old.view(), i, j), positive = std::max(0.0, sum);
+        EXPECT_NEAR(at(c.view(), i, j), exists ? positive * positive : kept, exists ? 1e-6 : 0.0);
+        EXPECT_NEAR(at(before.view(), i, j), exists ? sum : kept, exists ? 1e-6 : 0.0);
+      }
+  }
+}
+
+// Every way to decode a side and to place the result, against sums written out here. Terms are at most 16 of
+// size 1, and both sides round once to f32: 2^-19 covers it.
+TEST(Product, OfEveryLayoutIsTheSumItSays) {
+  const std::int64_t M = 6, N = 8, K = 16;
+  const Tensor a = numbers(M, K, 1), b = numbers(N, K, 2), old = numbers(M, N, 4);
+  Tensor turned(DType::kF32, {K, N});
+  for (std::int64_t i = 0; i < N; ++i)
+    for (std::int64_t k = 0; k < K; ++k)
+      turned.view().as<float>()[k * N + i] = b.view().as<float>()[i * K + k];
+  const PackedShape shape{.rows = N, .cols = K, .max_kept = N * K};
+  Tensor storage(DType::kU8, {packed_bytes(reference(), shape)});
+  pack_matrix(reference(), {.dense = b.view(), .shape = shape, .storage = storage.view()});
+  Operand columns = dense(turned.view());
+  columns.layout = column_major();
+  columns.rows = N;
+  columns.cols = K;
+  columns.scale = {.value = 2.0f};  // so that no kernel but multiply takes it
+  Operand sparse = without_zeros({.shape = shape, .storage = storage.view(), .kept = N * K});
+  sparse.scale = {.value = 2.0f};
+  Operand plain = dense(b.view(), {.value = 2.0f});
+  for (const Operand& side : {plain, columns, sparse})
+    for (const bool trans_c : {false, true})
+      for (const bool accumulates : {false, true}) {
+        Tensor c = trans_c ? numbers(N, M, 4) : numbers(M, N, 4);
+        const Tensor first = trans_c ? numbers(N, M, 4) : numbers(M, N, 4);
+        multiply(reference(), {.a = dense(a.view()),
+                               .b = side,
+                               .c = c.view(),
+                               .trans_b = true,
+                               .trans_c = trans_c,
+                               .accumulates = accumulates});
+        for (std::int64_t i = 0; i < M; ++i)
+          for (std::int64_t j = 0; j < N; ++j) {
+            const std::int64_t row = trans_c ? j : i, col = trans_c ? i : j;
+            double sum = accumulates ? at(first.view(), row, col) : 0.0;
+            for (std::int64_t k = 0; k < K; ++k)
+              sum += 2.0 * at(a.view(), i, k) * at(b.view(), j, k);
+            EXPECT_NEAR(at(c.view(), row, col), sum, std::ldexp(1.0, -19));
+          }
+      }
+}
+
+// What a new type or layout needs of a backend: a kernel, and the word that it takes it. Everything else goes
+// where it went.
+TEST(Product, GoesToABackendsOwnKernelThatTakesIt) {
+  static int calls;
+  calls = 0;
+  KernelTable table = cpu_table();
+  table.takes = [](const Product& product, const Device&) {
+    return product.b.layout == &kBackwards;
+  };
+  table.multiply = [](const Product&, const Device&, Queue&) { ++calls; };
+  const Context context(table, 1);
+  const Tensor a = numbers(3, 5, 1), b = numbers(4, 5, 2);
+  Tensor c(DType::kF32, {3, 4}), want(DType::kF32, {3, 4});
+  Product product{.a = dense(a.view()), .b = dense(b.view()), .c = c.view(), .trans_b = true};
+  multiply(context, product);
+  EXPECT_EQ(calls, 0);
+  product.c = want.view();
+  multiply(cpu(), product);
+  EXPECT_EQ(std::memcmp(c.view().bytes(), want.view().bytes(), 3 * 4 * 4), 0);
+  product.b = backwards(b.view());
+  multiply(context, product);
+  EXPECT_EQ(calls, 1);
+}
+
+TEST(Product, SaysWhatDoesNotGoTogether) {
+  const Tensor a = numbers(3, 4, 1), b = numbers(4, 4, 2);
+  Tensor c(DType::kF32, {3, 4}), square(DType::kF32, {4, 3}), half(DType::kF32, {3, 2});
+  Tensor before(DType::kF32, {3, 4}), sums(DType::kBf16, {4}), two(DType::kF32, {2});
+  const Tensor list = indices({0, 1});
+  const Product plain{.a = dense(a.view()), .b = dense(b.view()), .c = c.view()};
+  const auto expect = [&](const char* text, const auto& change) {
+    Product product = plain;
+    change(product);
+    EXPECT_NE(refusal(reference(), product).find(text), std::string::npos) << text;
+  };
+  const auto activate = [&](Product& product) {
+    product.epilogue.f = GemmEpilogue::kActivation;
+    product.epilogue.before = before.view();
+    product.a.scale.value = 2.0f;  // the rules of multiply(), not of gemm
+  };
+  expect("an activation needs `before`", [&](Product& product) {
+    activate(product);
+    product.epilogue.before = {};
+  });
+  expect("neither with trans_c nor with accumulates", [&](Product& product) {
+    activate(product);
+    product.accumulates = true;
+  });
+  expect("neither with trans_c nor with accumulates", [&](Product& product) {
+    activate(product);
+    product.trans_c = true;
+    product.c = square.view();
+  });
+  expect("the gradient of a gated activation", [&](Product& product) {
+    activate(product);
+    product.epilogue.f = GemmEpilogue::kActivationGradient;
+    product.epilogue.activation = Activation::kSwiglu;
+  });
+  expect("needs whole rows", [&](Product& product) {
+    activate(product);
+    product.epilogue.activation = Activation::kSwiglu;
+    product.c = half.view();
+    product.parts = {.kind = Kind::kLiveColumns,
+                     .begin = list.view(),
+                     .tiles = list.view(),
+                     .tile_rows = 3,
+                     .tile_depth = 2};
+  });
+  expect("sums must be f32 or f64, got bf16",
+         [&](Product& product) { product.epilogue.sums = sums.view(); });
+  expect("scale must be", [&](Product& product) { product.a.scale.at = two.view(); });
 }
 
 TEST(Product, SaysWhatIsWrongWithItsShapes) {

@@ -54,7 +54,7 @@ void copy_columns(const ConstView& x, const Emit& emit, float scale, Queue& queu
 
 template <class T>
 void copy(const ConstView& x, const Emit& emit, Queue& queue) {
-  const auto scale = static_cast<float>(emit.scale.now());
+  const float scale = emit.scale.now();
   emit.transposed ? copy_columns<T>(x, emit, scale, queue) : copy_rows<T>(x, emit, scale, queue);
 }
 

@@ -22,6 +22,11 @@ void find_amax(const ConstView& x, float& amax) {
   amax = static_cast<float>(most);
 }
 
+double quotient(const ConstView& x, std::int64_t i, float scale) {
+  if (x.dtype() == DType::kF64) return number_at(x, i) / double{scale};
+  return double{static_cast<float>(number_at(x, i)) / scale};
+}
+
 }  // namespace
 
 double number_at(const ConstView& view, std::int64_t i) {
@@ -74,11 +79,11 @@ void emit_copies(const ConstView& x, std::span<const Emit> emits) {
   for (const Emit& emit : emits) {
     if (emit.amax) find_amax(x, *emit.amax.as<float>());
     if (!emit.to) continue;
-    const double scale = emit.scale.now();
+    const float scale = emit.scale.now();
     for (std::int64_t i = 0; i < rows; ++i)
       for (std::int64_t j = 0; j < cols; ++j)
         store_number(emit.to, emit.transposed ? j * rows + i : i * cols + j,
-                     number_at(x, i * cols + j) / scale);
+                     quotient(x, i * cols + j, scale));
   }
 }
 

@@ -7,7 +7,7 @@
 #include "backends/reference/kernels.h"
 #include "backends/reference/numbers/emit.h"
 #include "backends/reference/packing/packed_storage.h"
-#include "ops/numbers/column_sum.h"
+#include "base/require.h"
 #include "ops/products/product.h"
 
 namespace twill::reference {
@@ -60,16 +60,18 @@ class Multiplication {
       : product_(product),
         a_(product.a, product.trans_a),
         b_(product.b, product.trans_b),
-        scale_(product.a.scale.now() * product.b.scale.now()) {}
+        scale_(double{product.a.scale.now()} * double{product.b.scale.now()}) {}
 
   void run(const Device& device, Queue& queue) {
     switch (product_.parts.kind) {
       case Parts::Kind::kAll:
         fill(0, product_.m(), 0, product_.n(), {{0, product_.k()}}, 0, 0);
+        activate(0, product_.m(), 0, product_.n(), device, queue);
         break;
       case Parts::Kind::kRowGroups:
         for (std::int64_t g = 0; g < product_.parts.groups(); ++g)
           fill(list(g), list(g + 1), 0, product_.n(), {{0, product_.k()}}, g, 0);
+        activate(list(0), list(product_.parts.groups()), 0, product_.n(), device, queue);
         break;
       case Parts::Kind::kDepthGroups:
         for (std::int64_t g = 0; g < product_.parts.groups(); ++g)
@@ -80,6 +82,7 @@ class Multiplication {
           for (std::int64_t i = list(t); i < list(t + 1); ++i) {
             const Stretch columns = tile(i, product_.n());
             fill(row, end, columns.begin, columns.end, {{0, product_.k()}}, 0, 0);
+            activate(row, end, columns.begin, columns.end, device, queue);
           }
         });
         break;
@@ -89,13 +92,15 @@ class Multiplication {
           for (std::int64_t i = list(t); i < list(t + 1); ++i)
             live.push_back(tile(i, product_.k()));
           fill(row, end, 0, product_.n(), live, 0, 0);
+          activate(row, end, 0, product_.n(), device, queue);
         });
         break;
       case Parts::Kind::kKeptEntries:
         fill_kept();
         break;
     }
-    finish(device, queue);
+    emit_copies(product_.c, product_.epilogue.emits);
+    if (product_.epilogue.sums) sum_columns();
   }
 
  private:
@@ -125,7 +130,7 @@ class Multiplication {
     return total * scale_;
   }
 
-  // Where the sums go: an activation follows behind all of them.
+  // Where the sums go: an activation follows behind them.
   View target() const {
     return product_.epilogue.f == GemmEpilogue::kActivation ? product_.epilogue.before : product_.c;
   }
@@ -158,29 +163,47 @@ class Multiplication {
       }
   }
 
-  void finish(const Device& device, Queue& queue) const {
+  // The activation of what was filled, row by row, so that it touches nothing else.
+  void activate(std::int64_t row, std::int64_t row_end, std::int64_t col, std::int64_t col_end,
+                const Device& device, Queue& queue) const {
     const Epilogue& epilogue = product_.epilogue;
-    if (epilogue.f == GemmEpilogue::kActivation)
-      activation_forward({.kind = epilogue.activation,
-                          .x = epilogue.before,
-                          .y = product_.c,
-                          .slope = epilogue.keeps_slope ? epilogue.before : View()},
-                         device, queue);
-    if (epilogue.f == GemmEpilogue::kActivationGradient) multiply_by_slope(device, queue);
-    emit_copies(product_.c, epilogue.emits);
-    if (epilogue.sums)
-      column_sum({.x = product_.c, .sum = epilogue.sums, .accumulate = epilogue.accumulates_sums},
-                 device, queue);
+    if (epilogue.f == GemmEpilogue::kNone) return;
+    const std::int64_t N = product_.n(), out = product_.c.cols();
+    const std::int64_t width = col_end - col, out_col = out == N ? col : 0;
+    const std::int64_t out_width = out == N ? width : out;
+    for (std::int64_t i = row; i < row_end; ++i) {
+      const View before = epilogue.before.slice(i * N + col, width).reshaped({1, width});
+      const View c = product_.c.slice(i * out + out_col, out_width).reshaped({1, out_width});
+      if (epilogue.f == GemmEpilogue::kActivation)
+        activation_forward({.kind = epilogue.activation,
+                            .x = before,
+                            .y = c,
+                            .slope = epilogue.keeps_slope ? before : View()},
+                           device, queue);
+      else
+        multiply_by_slope(before, c, device, queue);
+    }
   }
 
-  void multiply_by_slope(const Device& device, Queue& queue) const {
+  void multiply_by_slope(View before, View c, const Device& device, Queue& queue) const {
     const Epilogue& epilogue = product_.epilogue;
     if (!epilogue.keeps_slope)
-      return activation_backward(
-          {.kind = epilogue.activation, .x = epilogue.before, .dy = product_.c, .dx = product_.c},
-          device, queue);
-    for (std::int64_t i = 0; i < product_.c.num_elements(); ++i)
-      store_number(product_.c, i, number_at(product_.c, i) * number_at(epilogue.before, i));
+      return activation_backward({.kind = epilogue.activation, .x = before, .dy = c, .dx = c},
+                                 device, queue);
+    for (std::int64_t i = 0; i < c.num_elements(); ++i)
+      store_number(c, i, number_at(c, i) * number_at(before, i));
+  }
+
+  // Of what is stored, whatever its type.
+  void sum_columns() const {
+    const Epilogue& epilogue = product_.epilogue;
+    const std::int64_t cols = product_.c.cols();
+    for (std::int64_t j = 0; j < cols; ++j) {
+      double total = epilogue.accumulates_sums ? number_at(epilogue.sums, j) : 0.0;
+      for (std::int64_t i = 0; i < product_.c.rows(); ++i)
+        total += number_at(product_.c, i * cols + j);
+      store_number(epilogue.sums, j, total);
+    }
   }
 
   const Product& product_;
@@ -191,6 +214,8 @@ class Multiplication {
 }  // namespace
 
 void multiply(const Product& product, const Device& device, Queue& queue) {
+  const Verdict verdict = judge(product, device, queue);
+  require(verdict.runs, "[product] {}", verdict.reason);
   Multiplication(product).run(device, queue);
 }
 
