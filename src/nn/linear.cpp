@@ -87,13 +87,14 @@ ConstView Linear::rounded(const Pass& pass, const Form& form, ConstView x, View 
   return y;
 }
 
-Operand Linear::weight_side(const Pass& pass, const Form& form, ConstView dense_operand,
+Operand Linear::weight_side(const Pass& pass, const Form& form, const Operand& whole,
                             std::int64_t tokens) const {
-  if (form.runs_packed(tokens)) return without_zeros(form.packed);
+  if (form.runs_packed(tokens)) return form.packed;
   if (form.packed && seam_.route.unpacked)
-    unpack_matrix(pass.context,
-                  {.packed = seam_.route.forward.packed, .dense = seam_.route.unpacked});
-  return dense(rounded(pass, form, dense_operand, rounded_weight_, &Rounding::right));
+    unpack_matrix(pass.context, {.packed = seam_.route.forward.packed.packed_matrix(),
+                                 .dense = seam_.route.unpacked});
+  if (!pass.as_trained || !form.rounding) return whole;
+  return dense(rounded(pass, form, whole.data, rounded_weight_, &Rounding::right));
 }
 
 Operand Linear::packed_activations(const Pass& pass, ConstView a, double share,
@@ -121,7 +122,7 @@ void Linear::forward(const Pass& pass, ConstView x, View y, ConstView addend) co
   Product product;
   if (const Form& form = seam_.route.forward; leaves_out(pass, form)) {
     product = {.a = packed_activations(pass, x, form.activations, /*transpose=*/false),
-               .b = dense(seam_.forward_operand()),
+               .b = seam_.forward_operand(),
                .c = y,
                .trans_b = true,
                .epilogue = {.bias = bias_ != nullptr ? bias_->operand : View()},
@@ -158,7 +159,7 @@ void Linear::dgrad(const Pass& pass, ConstView dy, View dx) const {
   const Form& form = seam_.route.dgrad;
   if (!leaves_out(pass, form)) return multiply(pass.context, dgrad_product(pass, dy, dx));
   multiply(pass.context, {.a = packed_activations(pass, dy, form.activations, /*transpose=*/false),
-                          .b = dense(seam_.dgrad_operand()),
+                          .b = seam_.dgrad_operand(),
                           .c = dx,
                           .label = label("dgrad")});
 }

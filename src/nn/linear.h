@@ -68,7 +68,7 @@ class Linear {
   Product forward_product(const Pass& pass, ConstView x, View y) const;
   Product dgrad_product(const Pass& pass, ConstView dy, View dx) const;
   // What stands for the weight in a product of so many tokens.
-  Operand weight_side(const Pass& pass, const Form& form, ConstView dense_operand,
+  Operand weight_side(const Pass& pass, const Form& form, const Operand& whole,
                       std::int64_t tokens) const;
   bool leaves_out(const Pass& pass, const Form& form) const {
     return pass.as_trained && form.leaves_out_activations(pass.tokens());

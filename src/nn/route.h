@@ -7,7 +7,7 @@
 #include <optional>
 
 #include "ops/numbers/fp8.h"
-#include "ops/packing/packed_matrix.h"
+#include "ops/products/operand.h"
 #include "ops/selection/kept.h"
 #include "tensor/view.h"
 
@@ -33,8 +33,8 @@ constexpr std::int64_t kFewestPackedTokens = 32;
 
 // One product. Fields that belong to the weight are read forward and in dgrad, those of a gradient in wgrad.
 struct Form {
-  ConstView operand = {};    // in place of the weight; absent: the weight
-  PackedMatrix packed = {};  // the same without its zeros, (out, in) forward, (in, out) in dgrad
+  Operand operand = {};  // in place of the weight, (out, in); absent: the weight
+  Operand packed = {};   // the same without its zeros, (out, in) forward, (in, out) in dgrad
   WgradSample sample = WgradSample::kDense;
   bool packs_sample = false;  // the sample of dY has its zeros left out
   // Where present, the gradient is computed for the kept entries alone, into an array of their number; the

@@ -6,11 +6,11 @@
 
 namespace twill {
 
-ConstView LinearSeam::forward_operand() const {
-  return route.forward.operand ? route.forward.operand : weight->operand;
+Operand LinearSeam::forward_operand() const {
+  return route.forward.operand ? route.forward.operand : dense(weight->operand);
 }
-ConstView LinearSeam::dgrad_operand() const {
-  return route.dgrad.operand ? route.dgrad.operand : weight->operand;
+Operand LinearSeam::dgrad_operand() const {
+  return route.dgrad.operand ? route.dgrad.operand : dense(weight->operand);
 }
 
 bool gradient_comes_with_sample(const Context& context, Activation activation) {

@@ -41,8 +41,9 @@ struct LinearSeam {
 
   Route route = {};
 
-  ConstView forward_operand() const;
-  ConstView dgrad_operand() const;
+  // What stands for the weight, (out, in), where nothing is packed.
+  Operand forward_operand() const;
+  Operand dgrad_operand() const;
 };
 
 // Whether the gradient of an FFN's activation is computed where its input matrix's sample is drawn. A gated

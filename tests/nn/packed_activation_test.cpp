@@ -41,7 +41,7 @@ class PackedInputFfn {
     }
     builder_.refresh_operands();
     LinearSeam& seam = input_seam();
-    const ConstView weight = seam.forward_operand();
+    const ConstView weight = seam.forward_operand().data;
     const PackedShape shape{
         .rows = weight.rows(), .cols = weight.cols(), .max_kept = weight.num_elements()};
     storage_ = Tensor(DType::kU8, {packed_bytes(context_, shape)}, context_.memory());
@@ -52,7 +52,7 @@ class PackedInputFfn {
   LinearSeam& input_seam() { return builder_.linear_seams().front(); }
 
   Values forward(std::int64_t tokens, bool packed, OpCounter& counter) {
-    input_seam().route.forward.packed = packed ? packed_ : PackedMatrix();
+    input_seam().route.forward.packed = packed ? without_zeros(packed_) : Operand();
     Random random;
     const Buffer x(random.normal(tokens * kWidth), DType::kF32);
     const Buffer residual(random.normal(tokens * kWidth), DType::kF32);

@@ -25,7 +25,7 @@ class LinearKit : public LayerKit {
   // Forward and dgrad both multiply with it.
   void project_to(const Numbers& projected) {
     projected_ = tensor_of(projected);
-    seam().route.forward.operand = seam().route.dgrad.operand = projected_.view();
+    seam().route.forward.operand = seam().route.dgrad.operand = dense(projected_.view());
   }
 
   LinearRun run(const Numbers& x, const Numbers& dy, std::uint32_t micro_step = 0) {

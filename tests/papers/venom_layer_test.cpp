@@ -58,9 +58,9 @@ void project_softly(FfnKit& kit, View us, View ds) {
   for (const auto& [seam, projected] : {std::pair{&kit.up(), us}, std::pair{&kit.down(), ds}}) {
     soft_threshold24(kit.context,
                      {.x = seam->weight->value, .y = projected, .axis = seam->width_axis});
-    seam->route.dgrad.operand = projected;
+    seam->route.dgrad.operand = dense(projected);
   }
-  kit.up().route.forward.operand = us;
+  kit.up().route.forward.operand = dense(us);
 }
 
 TEST(Venom_L5, WholeFfnStep) {

@@ -63,8 +63,8 @@ TEST_F(Venom_V6, MaskedProductsAreDenseOnes) {
     FfnKit kit(*table, kTokens, kWidth, kHidden);
     kit.set_weights(u, d);
     const Tensor us_in = tensor_of(us), ds_in = tensor_of(ds);
-    kit.up().route.forward.operand = kit.up().route.dgrad.operand = us_in.view();
-    kit.down().route.forward.operand = kit.down().route.dgrad.operand = ds_in.view();
+    kit.up().route.forward.operand = kit.up().route.dgrad.operand = dense(us_in.view());
+    kit.down().route.forward.operand = kit.down().route.dgrad.operand = dense(ds_in.view());
     FfnSeam& seam = kit.seam();
     seam.selects = true;
     seam.v = 2;

@@ -34,8 +34,9 @@ void expect_two_steps(const Context& context, const SparseLayer& layer) {
   soft_threshold24(context, {.x = layer.weight(), .y = projected.view(), .scale = layer.beta});
   EXPECT_TRUE(same_bytes(layer.projected, projected.view())) << seam.name;
   for (const bool transpose : {false, true}) {
-    const PackedMatrix& packed = transpose ? seam.route.dgrad.packed : seam.route.forward.packed;
-    ASSERT_TRUE(packed) << seam.name;
+    const Operand& side = transpose ? seam.route.dgrad.packed : seam.route.forward.packed;
+    ASSERT_TRUE(side) << seam.name;
+    const PackedMatrix packed = side.packed_matrix();
     Tensor storage(DType::kU8, {packed.storage.num_bytes()}, context.memory());
     pack_matrix(context, {.dense = projected.view(),
                           .shape = packed.shape,

@@ -8,7 +8,7 @@ MasterWeights::MasterWeights(std::deque<SparseLayer>& layers) : layers_(layers) 
     Route& route = layer.seam->route;
     saved_.push_back(route);
     if (route.takes_weight()) continue;  // a kept topology: products take the master
-    route.forward.operand = route.dgrad.operand = ConstView();
+    route.forward.operand = route.dgrad.operand = {};
     route.drop_packed();
   }
 }

@@ -155,7 +155,7 @@ void PackedLayer::pack(const Context& context, const SparseLayer& layer, const W
   }
   const std::int64_t kept = std::llround(density * static_cast<double>(layer.num_weights()));
   const auto operand = [&](const std::optional<PackedShape>& shape, View storage) {
-    return shape ? PackedMatrix{.shape = *shape, .storage = storage, .kept = kept} : PackedMatrix{};
+    return shape ? without_zeros({.shape = *shape, .storage = storage, .kept = kept}) : Operand();
   };
   route.forward.packed = operand(forward, forward_);
   route.dgrad.packed = operand(dgrad, dgrad_);

@@ -118,12 +118,12 @@ void WeightSteering::point_seam(const SparseLayer& layer) const {
   const bool scope = in_scope(layer);
   const bool projected = scope && twill::projects(now);
   route.forward.operand =
-      projected && matches_any(now.weights.forward, seam.name) ? layer.projected : ConstView();
+      projected && matches_any(now.weights.forward, seam.name) ? dense(layer.projected) : Operand();
   route.dgrad.operand =
-      projected && matches_any(now.weights.dgrad, seam.name) ? layer.projected : ConstView();
-  // Where the plan has measured, a sample is drawn only for a product that gains by it.
+      projected && matches_any(now.weights.dgrad, seam.name) ? dense(layer.projected) : Operand();
+  // The quickest way samples only for a product that gains by it; any other runs the recipe as written.
   const bool packs = scope && at_.entry_of(seam).wgrad_below > 0.0;
-  const bool samples = scope && (packs || at_.plan().execution != Execution::kAuto);
+  const bool samples = scope && (packs || at_.plan().execution != Execution::kFastest);
   route.wgrad.sample = samples ? sample_of(now.wgrad.estimator) : WgradSample::kDense;
   route.wgrad.packs_sample = packs && route.wgrad.sample != WgradSample::kDense;
   route.set_rounding(scope ? fp8_of(now.quantise.format) : Fp8Mode::kNone);

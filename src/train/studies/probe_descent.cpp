@@ -90,14 +90,14 @@ class Probe {
   // Every seam plain, those in scope on the probe's buffers.
   void steer() {
     for (LinearSeam& seam : trainer_.builder().linear_seams()) {
-      seam.route.forward.operand = seam.route.dgrad.operand = ConstView();
+      seam.route.forward.operand = seam.route.dgrad.operand = {};
       seam.route.wgrad.sample = WgradSample::kDense;
       seam.route.set_rounding(Fp8Mode::kNone);
     }
     for (ProbedLayer& probed : layers_) {
       require_divisible(part_, *probed.layer.seam);
       Route& route = probed.layer.seam->route;
-      route.forward.operand = route.dgrad.operand = probed.layer.projected;
+      route.forward.operand = route.dgrad.operand = dense(probed.layer.projected);
     }
   }
 
