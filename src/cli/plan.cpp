@@ -58,16 +58,18 @@ double dense_step_seconds(const Context& context, RunConfig config) {
 }  // namespace
 
 int run_plan(const PlanCommand& command) {
-  RunConfig config = measured_config(command.words, /*own_model=*/true);
+  RunConfig config = measured_config(command.words, /*own_model=*/true, NoRecipe::kPreset);
   require(!config.recipe.is_dense(),
           "recipe {} is dense: there is nothing to plan; name one of `{} recipes`, as recipe=fst",
           config.recipe.name, command_name());
   Context context = open_context(config);
   const Execution execution = config.recipe.execution;
-  if (config.plan.empty()) config.recipe.execution = Execution::kAuto;
+  const bool is_fixed = execution == Execution::kMasked || execution == Execution::kPacked;
+  if (config.plan.empty() && is_fixed) config.recipe.execution = Execution::kAuto;
   if (command.quiet) {
     require(command.json.empty(), "plan --quiet tells nothing: leave out --quiet, or --json {}",
             command.json);
+    require(!command.explain, "plan --quiet tells nothing: leave out --quiet, or --explain");
     static_cast<void>(planned_here(context, config, command.fresh));
     return kDone;
   }
@@ -76,15 +78,21 @@ int run_plan(const PlanCommand& command) {
   if (measured) report.dense_step_seconds = dense_step_seconds(context, config);
   fmt::print("{}\nrecipe {}: {}\n\n{}", describe_run(config, context), config.recipe.name,
              config.recipe.summary, plan_table(report));
-  if (command.explain) fmt::print("{}", explanation(explain_plan(context, config, report.plan)));
+  std::vector<ExplainedSite> explained;
+  if (command.explain) explained = explain_plan(context, config, report.plan);
+  if (command.explain) fmt::print("{}", explanation(explained));
   if (!measured)
     fmt::print("\nnothing was measured: {}\n", config.plan.empty()
                                                    ? "no part of this recipe can run packed here"
                                                    : "the plan comes from " + config.plan);
-  if (execution != Execution::kAuto && config.plan.empty())
+  if (is_fixed && config.plan.empty())
     fmt::print("\nthis config has recipe.execution = \"{}\": a run would not follow the table\n",
                word_of(execution));
-  if (!command.json.empty()) write_file(command.json, to_json(json_of(report)));
+  if (!command.json.empty()) {
+    JsonObject object = *json_of(report).object();
+    if (command.explain) object.emplace_back("kernels", json_of(explained));
+    write_file(command.json, to_json(object));
+  }
   return kDone;
 }
 

@@ -69,6 +69,12 @@ TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
     EXPECT_GT(layer.at("upkeep_ms"), 0.0);
     EXPECT_TRUE(layer.contains("pays_from_tokens"));
   }
+  ASSERT_EQ(report.at("kernels").size(), 2u);
+  const nlohmann::json& kernels = report.at("kernels").at(0);
+  EXPECT_EQ(kernels.at("site"), "blocks.*.ffn.input");
+  EXPECT_EQ(kernels.at("dense").at(0).at("product"), "forward");
+  EXPECT_EQ(kernels.at("dense").at(0).at("reason"), "oneDNN's sgemm has no activation inside");
+  EXPECT_EQ(kernels.at("packed").size(), 3u);
   EXPECT_GT(report.at("dense_step_ms"), 0.0);
   EXPECT_GT(report.at("expected_run_gain"), 0.0);
 }

@@ -39,7 +39,7 @@ struct ThreeSquares {
              .adds_residual = is_output});
       }
     recipe = tiny_config(busy("fst") + Settings{"recipe.layers=attention"}).recipe;
-    recipe.execution = Execution::kAuto;
+    recipe.execution = Execution::kFastest;
   }
   std::deque<Parameter> parameters;
   std::deque<LinearSeam> layers;
@@ -157,6 +157,27 @@ TEST(PlanSites, TheirKernelsAreNamed) {
   config.recipe.phase.front().quantise.format = NumberFormat::kFp8;
   EXPECT_EQ(explain_plan(context, config, Plan()).front().unpacked_reason,
             "a simulated number format runs with dense operands only");
+}
+
+// V:2:M: products that leave out the zeros of the weight, or of selected activations where the plan takes these.
+TEST(PlanSites, TheirKernelsWithSelectedActivationsAreNamed) {
+  const RunConfig config = tiny_config(busy("venom"));
+  Context context(cpu_table(), 1);
+  RecipeConfig recipe = config.recipe;
+  recipe.execution = Execution::kPacked;
+  const auto kernel = [&](const Plan& plan, std::size_t site, std::string_view name) {
+    for (const NamedProduct& one : explain_plan(context, config, plan).at(site).packed)
+      if (one.product == name) return one.verdict.kernel;
+    return std::string();
+  };
+  Plan plan;
+  EXPECT_TRUE(kernel(plan, 1, "forward").starts_with("cpu: dense x packed"));
+  PlanEntry selects = explain_plan(context, config, plan).at(1).entry;
+  selects.forward_selected = selects.wgrad_selected = true;
+  plan.layer = {selects};
+  EXPECT_TRUE(kernel(plan, 1, "forward").starts_with("cpu: packed x dense, kept entries"));
+  EXPECT_TRUE(kernel(plan, 1, "wgrad").starts_with("cpu: packed x dense, kept entries"));
+  EXPECT_TRUE(kernel(plan, 0, "dgrad").starts_with("cpu: dense x packed"));
 }
 
 }  // namespace

@@ -160,6 +160,21 @@ JsonValue json_of(const PlanReport& report, const PhasePlan& phase) {
 
 }  // namespace
 
+std::string slower_text(const Plan& plan) {
+  std::string text;
+  for (const PhasePlan& phase : phase_plans(plan)) {
+    if (!phase.measured || phase.planned_seconds <= phase.dense_seconds) continue;
+    text += fmt::format(
+        "{:<9}phase {} as written takes {:.2f} times as long as dense in these matrices\n",
+        text.empty() ? "slower" : "", phase.phase, phase.planned_seconds / phase.dense_seconds);
+  }
+  if (text.empty()) return text;
+  return text +
+         fmt::format(
+             "{:<9}recipe.execution=fastest may train matrices dense, recipe=dense trains all so\n",
+             "");
+}
+
 PlanReport plan_report(const RunConfig& config, Plan plan) {
   PlanReport report{.plan = std::move(plan),
                     .accumulation = config.accumulation(),
@@ -242,7 +257,7 @@ std::string plan_lines(const Plan& plan) {
     }
   }
   if (plan.slows_too_much) text += fmt::format("{:<11}{}\n", "", slowing_text(plan));
-  return text;
+  return text + slower_text(plan);
 }
 
 }  // namespace twill::cli

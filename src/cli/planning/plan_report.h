@@ -32,5 +32,7 @@ JsonValue json_of(const PlanReport& report);
 // A few lines for the head of a run: per phase what is packed, what is off, what it should gain.
 // Each line stands behind nine columns, the first behind "plan".
 std::string plan_lines(const Plan& plan);
+// Which phases of a recipe are slower than dense here, by what factor, and the two ways out; empty: none.
+std::string slower_text(const Plan& plan);
 
 }  // namespace twill::cli

@@ -78,12 +78,39 @@ void ActivationProbe::point_seam(const ActivationsPart& part) {
   if (dense > 0) seam_.dense_neurons = dense_neurons_.view();
 }
 
+struct ActivationProbe::Operands {
+  explicit Operands(const ActivationProbe& probe)
+      : x(random_matrix(probe.context_, probe.tokens_, probe.width_, 3)),
+        y(random_matrix(probe.context_, probe.tokens_, probe.width_, 4)),
+        a(random_matrix(probe.context_, probe.tokens_, probe.hidden_, 5)),
+        dz(random_matrix(probe.context_, probe.tokens_, probe.hidden_, 6)),
+        pass{.context = probe.context_,
+             .time = probe.tokens_,
+             .training = true,
+             .as_trained = true} {}
+
+  Tensor x, y, a, dz;
+  Pass pass;
+};
+
+template <class Each>
+void ActivationProbe::each_product(Operands& with, const Each& each) {
+  auto& [x, y, a, dz, pass] = with;
+  for (LinearSeam& seam : builder_.linear_seams()) {
+    Route& route = seam.route;
+    route.forward.activations = route.dgrad.activations = route.wgrad.activations = kept_;
+  }
+  each([&] { output_.forward(pass, a.view(), y.view(), x.view()); });
+  each([&] { input_.dgrad(pass, dz.view(), y.view()); });
+  const ConstView a_of_wgrad = selection_.for_wgrad(pass, a.view(), /*is_gradient=*/false);
+  each([&] { output_.weight_gradient(pass, a_of_wgrad, y.view()); });
+  const ConstView dz_of_wgrad = selection_.for_wgrad(pass, dz.view(), /*is_gradient=*/true);
+  each([&] { input_.weight_gradient(pass, x.view(), dz_of_wgrad); });
+}
+
 ActivationProbe::Seconds ActivationProbe::measure() {
-  Tensor x = random_matrix(context_, tokens_, width_, 3),
-         y = random_matrix(context_, tokens_, width_, 4);
-  Tensor a = random_matrix(context_, tokens_, hidden_, 5);
-  Tensor dz = random_matrix(context_, tokens_, hidden_, 6);
-  const Pass pass{.context = context_, .time = tokens_, .training = true, .as_trained = true};
+  Operands operands(*this);
+  auto& [x, y, a, dz, pass] = operands;
   const auto time = [&](const auto& body) { return best_seconds(context_, kSelectionCalls, body); };
   const auto select_again = [&](const Tensor& of, bool is_gradient) {
     return selection_.for_wgrad(pass, of.view(), is_gradient);
@@ -93,17 +120,18 @@ ActivationProbe::Seconds ActivationProbe::measure() {
                              time([&] { select_again(a, /*is_gradient=*/false); });
   seconds.input_selection = time([&] { selection_.backward(pass, dz.view()); }) +
                             time([&] { select_again(dz, /*is_gradient=*/true); });
-  for (LinearSeam& seam : builder_.linear_seams()) {
-    Route& route = seam.route;
-    route.forward.activations = route.dgrad.activations = route.wgrad.activations = kept_;
-  }
-  seconds.output.forward = time([&] { output_.forward(pass, a.view(), y.view(), x.view()); });
-  seconds.input.dgrad = time([&] { input_.dgrad(pass, dz.view(), y.view()); });
-  const ConstView a_of_wgrad = select_again(a, /*is_gradient=*/false);
-  seconds.output.wgrad = time([&] { output_.weight_gradient(pass, a_of_wgrad, y.view()); });
-  const ConstView dz_of_wgrad = select_again(dz, /*is_gradient=*/true);
-  seconds.input.wgrad = time([&] { input_.weight_gradient(pass, x.view(), dz_of_wgrad); });
+  double* const slots[] = {&seconds.output.forward, &seconds.input.dgrad, &seconds.output.wgrad,
+                           &seconds.input.wgrad};
+  double* const* slot = slots;
+  each_product(operands, [&](const auto& product) { **slot++ = time(product); });
   return seconds;
+}
+
+void ActivationProbe::run() {
+  Operands operands(*this);
+  selection_.forward(operands.pass, operands.x.view(), operands.a.view());
+  selection_.backward(operands.pass, operands.dz.view());
+  each_product(operands, [](const auto& product) { product(); });
 }
 
 }  // namespace twill
