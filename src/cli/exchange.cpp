@@ -47,9 +47,13 @@ int run_export(const ExportCommand& command) {
 
   fmt::print("from        {}\n", any.source->path());
   print_model(config, command.dtype);
-  if (any.source->format() == "Twill")
+  if (any.source->format() == "Twill") {
+    if (const std::string runs = runs_of_checkpoint(any.source->path()); !runs.empty())
+      fmt::print("trained     {}\n", runs);
     if (const std::int64_t layers = num_projected_layers(any.source->path()); layers > 0)
-      fmt::print("weights     projected in {} layers: the run stands in a sparse phase\n", layers);
+      fmt::print("weights     projected in {} matrices: the run stands in a sparse phase\n",
+                 layers);
+  }
   for (const WrittenFile& file : files)
     fmt::print("wrote       {}/{} ({})\n", command.folder, file.name, format_bytes(file.bytes));
   fmt::print(

@@ -8,7 +8,9 @@
 #include "ops/products/gemm.h"
 #include "ops/products/packed_times.h"
 #include "ops/products/times_packed.h"
+#include "ops/selection/mvue24.h"
 #include "papers/recipe_run.h"
+#include "sparsity/plan/what_runs.h"
 #include "support/fake_device.h"
 #include "support/test_clock.h"
 
@@ -59,7 +61,7 @@ Plan plan_on(const KernelTable& table, const std::string& recipe, const Settings
   costs = these;
   TinyTrainer like(busy(recipe) + more + Settings{"recipe.execution=masked"});
   RecipeConfig wanted = like.config.recipe;
-  wanted.execution = Execution::kAuto;
+  wanted.execution = Execution::kFastest;
   const Context context(table, 1);
   Plan plan = measure_plan(context, wanted, like.trainer.builder().linear_seams(),
                            {.tokens = 64, .steps = 24, .is_alone = is_alone});
@@ -70,6 +72,46 @@ Plan plan_on(const KernelTable& table, const std::string& recipe, const Settings
 Plan plan_for(const std::string& recipe, const Settings& more, const Costs& these) {
   static const KernelTable table = timed(cpu_table());
   return plan_on(table, recipe, more, these);
+}
+
+// Two machines: on one packed products win, on the other they lose. As written both train the same matrices.
+TEST(MeasuredPlan, NeverDecidesTheMethodOfANamedRecipe) {
+  for (const double packed : {1e-4, 1e-1}) {
+    static double seconds;
+    seconds = packed;
+    static const KernelTable table = [] {
+      KernelTable made = by_test_clock(cpu_table());
+      made.gemm = [](const GemmArgs&, const Device&, Queue&) { test_clock += 1e-3; };
+      made.times_packed = [](const TimesPackedArgs&, const Device&, Queue&) {
+        test_clock += seconds;
+      };
+      made.packed_times = [](const PackedTimesArgs&, const Device&, Queue&) {
+        test_clock += seconds;
+      };
+      made.mvue24 = [](const Mvue24Args&, const Device&, Queue&) { test_clock += 2e-3; };
+      return made;
+    }();
+    const Context timed(table, 1);
+    TinyTrainer like(busy("fst") + Settings{"recipe.execution=masked"});
+    RecipeConfig recipe = like.config.recipe;
+    recipe.execution = Execution::kAuto;
+    const Plan plan = measure_plan(timed, recipe, like.trainer.builder().linear_seams(),
+                                   {.tokens = 64, .steps = 24});
+    ASSERT_EQ(plan.layer.size(), 2U);
+    EXPECT_EQ(plan.execution, Execution::kAuto);
+    for (const PlanEntry& entry : plan.layer) {
+      EXPECT_TRUE(entry.on);
+      EXPECT_EQ(entry.packs_forward(), packed < 1e-3);
+      EXPECT_EQ(entry.packs_wgrad(), packed < 1e-3);
+      EXPECT_GT(entry.sampling, 0.0);
+    }
+    const std::vector<PhaseRuns> runs =
+        what_runs(recipe, plan, like.trainer.builder().linear_seams());
+    ASSERT_EQ(runs.size(), 1U);
+    EXPECT_EQ(runs[0].sparse, runs[0].matrices);
+    EXPECT_EQ(runs[0].sampled, runs[0].matrices);
+    EXPECT_EQ(runs[0].packed, packed < 1e-3 ? runs[0].matrices : 0);
+  }
 }
 
 TEST(MeasuredPlan, TimesAnActivationWithTheProductThatItComesWith) {

@@ -154,13 +154,13 @@ TEST(FixedPlan, LeavesTopologiesAloneWithoutTheirProducts) {
   EXPECT_FALSE(packs(false));
 }
 
-// `auto` with a plan that has both matrices on selects and packs as `packed` does; off, it is dense.
+// `fastest` with a plan that has both matrices on selects and packs as `packed` does; off, it is dense.
 TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
   TinyTrainer packed(with_execution(GetParam(), "packed"));
-  const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
+  const RunConfig config = tiny_config(with_execution(GetParam(), "fastest"));
   Plan plan = fixed_plan(packed.config.recipe, packed.trainer.builder().linear_seams(), true);
   ASSERT_EQ(plan.layer.size(), 2U);
-  plan.execution = Execution::kAuto;
+  plan.execution = Execution::kFastest;
   const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
   Trainer on(packed.context, config, corpus, plan);
   for (PlanEntry& entry : plan.layer) entry.on = false;
@@ -196,7 +196,7 @@ TEST_P(PackedSelection, FollowsMaskedExecutionInSquareFfns) {
 TEST_P(PackedSelection, IsMeasuredForBothMatricesTogether) {
   TinyTrainer like(with_execution(GetParam(), "masked"));
   RecipeConfig recipe = like.config.recipe;
-  recipe.execution = Execution::kAuto;
+  recipe.execution = Execution::kFastest;
   const Plan plan = measure_plan(like.context, recipe, like.trainer.builder().linear_seams(),
                                  {.tokens = 64, .steps = 24});
   ASSERT_EQ(plan.layer.size(), 2U);
@@ -223,9 +223,9 @@ class AllOff : public testing::TestWithParam<std::string> {};
 
 TEST_P(AllOff, IsDense) {
   TinyTrainer dense(busy("dense"));
-  const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
+  const RunConfig config = tiny_config(with_execution(GetParam(), "fastest"));
   Plan plan;
-  plan.execution = Execution::kAuto;
+  plan.execution = Execution::kFastest;
   plan.layer = planned_sites(config.recipe, dense.trainer.builder().linear_seams());
   ASSERT_GE(plan.layer.size(), 2U);
   for (PlanEntry& entry : plan.layer) entry.on = false;
@@ -246,6 +246,54 @@ TEST_P(AllOff, IsDense) {
 }
 
 INSTANTIATE_TEST_SUITE_P(Recipes, AllOff, testing::Values("fst", "s-ste", "rigl"), test_name);
+
+// As written, whatever a stopwatch said: with nothing packed `auto` is masked execution to the bit, with some or
+// all products packed it has the same masks and losses that differ by rounding alone.
+class AsWritten : public testing::TestWithParam<std::string> {};
+
+TEST_P(AsWritten, IsTheSameMethodUnderEveryPlan) {
+  TinyTrainer masked(with_execution(GetParam(), "masked"));
+  const RunConfig config = tiny_config(with_execution(GetParam(), "auto"));
+  Plan all = fixed_plan(tiny_config(with_execution(GetParam(), "packed")).recipe,
+                        masked.trainer.builder().linear_seams(), true);
+  all.execution = Execution::kAuto;
+  ASSERT_GE(all.layer.size(), 2U);
+  Plan none = all, some = all;
+  for (PlanEntry& entry : none.layer) {
+    entry.forward_below = entry.dgrad_below = entry.wgrad_below = 0.0;
+    entry.forward_selected = entry.dgrad_selected = entry.wgrad_selected = false;
+  }
+  some.layer[0] = none.layer[0];
+  some.layer[1].dgrad_below = some.layer[1].wgrad_below = 0.0;
+  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  Trainer with_none(masked.context, config, corpus, none),
+      with_some(masked.context, config, corpus, some),
+      with_all(masked.context, config, corpus, all);
+  for (Trainer* trainer : {&with_none, &with_some, &with_all}) trainer->begin();
+  const auto masks_of = [](Trainer& trainer) {
+    std::vector<std::uint8_t> bytes;
+    for (const SparseLayer& layer : trainer.sparsity().layers())
+      if (layer.mask)
+        bytes.insert(bytes.end(), layer.mask.as<std::uint8_t>(),
+                     layer.mask.as<std::uint8_t>() + layer.mask.num_elements());
+    return bytes;
+  };
+  for (int step = 0; step < 6; ++step) {
+    const double loss = masked.trainer.step().loss;
+    ASSERT_EQ(with_none.step().loss, loss) << "step " << step;
+    ASSERT_NEAR(with_some.step().loss, loss, 1e-4 * loss) << "step " << step;
+    ASSERT_NEAR(with_all.step().loss, loss, 1e-4 * loss) << "step " << step;
+    ASSERT_EQ(masks_of(with_none), masks_of(masked.trainer)) << "step " << step;
+    if (step > 0) continue;
+    EXPECT_EQ(masks_of(with_some), masks_of(masked.trainer));
+    EXPECT_EQ(masks_of(with_all), masks_of(masked.trainer));
+  }
+  EXPECT_EQ(with_some.sparsity().num_off(), 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recipes, AsWritten,
+                         testing::Values("fst", "s-ste", "s-ste-fp8", "mst", "venom", "relu2-24"),
+                         test_name);
 
 // From one kind of mask to another: what was packed by the first is not multiplied by the second.
 TEST(PackedExecution, FollowsMaskedExecutionFromAPatternToATopology) {
@@ -270,10 +318,10 @@ topology = { density = 0.3, churn = 0.3, interval = 5, start = "magnitude" }
 
 // One of two layers off: the other one is projected, and only there are gradients decayed.
 TEST(Plan, OneLayerOffLeavesTheOtherOn) {
-  const RunConfig config = tiny_config(with_execution("fst", "auto"));
+  const RunConfig config = tiny_config(with_execution("fst", "fastest"));
   TinyTrainer like(busy("fst"));
   Plan plan;
-  plan.execution = Execution::kAuto;
+  plan.execution = Execution::kFastest;
   plan.layer = planned_sites(config.recipe, like.trainer.builder().linear_seams());
   plan.layer[0].on = false;
   plan.layer[1].forward_below = plan.layer[1].dgrad_below = 0.6;

@@ -29,10 +29,10 @@ class PlanFile : public PlannedRun {
 // Without the file another measurement would decide what is sparse from here on.
 TEST_F(PlanFile, AResumedRunNeedsItsOwn) {
   const std::string packed = write("packed.toml", auto_plan(true));
-  for (const char* execution : {"auto", "packed"}) {
+  for (const char* execution : {"fastest", "packed"}) {
     const std::string run = execution;
     std::vector<std::string> settings{"recipe.execution=" + run};
-    if (run == "auto") settings.push_back("plan=" + packed);
+    if (run == "fastest") settings.push_back("plan=" + packed);
     EXPECT_EQ(start(run, settings, 3), Outcome::kInterrupted);
     std::filesystem::rename(plan_file(run), dir_ / "aside.toml");
     expect_error([&] { resume(run); },
@@ -61,7 +61,7 @@ TEST_F(PlanFile, AResumedRunRefusesThatOfAnother) {
   Plan fixed = auto_plan(true);
   fixed.execution = Execution::kPacked;
   expect_refused_with(fixed,
-                      "is a plan of recipe.execution = \"packed\", but this run has \"auto\"; "
+                      "is a plan of recipe.execution = \"packed\", but this run has \"fastest\"; "
                       "leave `plan` out, or set the key");
   expect_refused_with(auto_plan(true, {"model.width=32"}),
                       "says nothing about weights of 64 x 16 at blocks.*.ffn.input in phase 0 of "
@@ -105,7 +105,7 @@ TEST_F(PlanFile, IsRefusedBeforeAnythingIsWritten) {
   fixed.execution = Execution::kMasked;
   expect_refused_run(write("masked.toml", fixed),
                      "masked.toml is a plan of recipe.execution = \"masked\", but this run has "
-                     "\"auto\"");
+                     "\"fastest\"");
   expect_refused_run(write("wide.toml", auto_plan(true, {"model.width=32"})),
                      "wide.toml says nothing about weights of 64 x 16");
   Plan shorter = auto_plan(true);

@@ -64,7 +64,7 @@ struct PlanListener : StopAfter {
 // Of one block: two shapes of weights in scope, 64 x 16 and 16 x 64, one layer each.
 inline std::vector<std::string> planned_settings(const std::vector<std::string>& more = {}) {
   std::vector<std::string> settings =
-      tiny_settings({"model.layers=1", "recipe=fst", "recipe.execution=auto",
+      tiny_settings({"model.layers=1", "recipe=fst", "recipe.execution=fastest",
                      "recipe.phase.0.weights.refresh=4", "train.micro_batch=2"});
   settings.insert(settings.end(), more.begin(), more.end());
   return settings;
@@ -80,7 +80,7 @@ inline Plan auto_plan(bool is_on, const std::vector<std::string>& more = {}) {
   const Context context(cpu_table(), 1);
   config.recipe.execution = Execution::kPacked;
   Plan plan = make_plan(context, config);
-  plan.execution = Execution::kAuto;
+  plan.execution = Execution::kFastest;
   for (PlanEntry& entry : plan.layer) {
     entry.on = is_on;
     entry.forward_below = entry.dgrad_below = entry.wgrad_below = 0.6;

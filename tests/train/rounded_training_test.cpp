@@ -98,7 +98,7 @@ TEST_F(RoundedTraining, HasNoPackedProducts) {
   const std::string plan = dir_.write("plan.toml", toml_of(auto_plan(true)));
   expect_error(
       [&] {
-        start("planned", {kBf16, "recipe=fst", "recipe.execution=auto", "plan=" + plan});
+        start("planned", {kBf16, "recipe=fst", "recipe.execution=fastest", "plan=" + plan});
       },
       "plan.toml has packed products, which the cpu backend does not have; leave `plan` "
       "out to have it measured here");
@@ -107,9 +107,9 @@ TEST_F(RoundedTraining, HasNoPackedProducts) {
   EXPECT_EQ(start("masked", {kBf16, "recipe=fst"}), Outcome::kDone);
 }
 
-// So auto turns every layer off, which is dense training, to the bit; also behind a resume.
-TEST_F(RoundedTraining, AutoIsDense) {
-  const std::vector<std::string> automatic{kBf16, "recipe=fst", "recipe.execution=auto"};
+// So fastest turns every layer off, which is dense training, to the bit; also behind a resume.
+TEST_F(RoundedTraining, FastestIsDense) {
+  const std::vector<std::string> automatic{kBf16, "recipe=fst", "recipe.execution=fastest"};
   EXPECT_EQ(start("dense", {kBf16}), Outcome::kDone);
   EXPECT_EQ(start("auto", automatic), Outcome::kDone);
   const Plan plan = read_plan(dir_ / "auto/plan.toml");

@@ -80,7 +80,7 @@ RecipeConfig recipe_of(const RunConfig& config, PartKind part, PartExecution exe
   }
   recipe.execution = execution == PartExecution::kMasked   ? Execution::kMasked
                      : execution == PartExecution::kPacked ? Execution::kPacked
-                                                           : Execution::kAuto;
+                                                           : Execution::kFastest;
   return recipe;
 }
 

@@ -27,7 +27,7 @@ std::array<PlannedProduct, 3> products_of(const PlanEntry& entry) {
 
 // Without upkeep: what grows with the tokens.
 double product_seconds_if_on(const PlanEntry& entry) {
-  double sum = entry.selection;
+  double sum = entry.selection + (entry.packs_wgrad() ? 0.0 : entry.sampling);
   for (const PlannedProduct& product : products_of(entry))
     sum += product.is_packed(entry.density) ? product.packed : product.dense;
   return sum;

@@ -11,6 +11,18 @@
 #include "train/run/run_folder.h"
 
 namespace twill::cli {
+namespace {
+
+// "fst, as written: 8 of 8 matrices 2:4-transposable; MVUE in all"
+std::string recipe_text(const RunConfig& config, const std::string& runs) {
+  if (config.recipe.is_dense()) return config.recipe.name;
+  const bool is_fastest = config.recipe.execution == Execution::kFastest;
+  return fmt::format("{}, {}: {}", config.recipe.name,
+                     is_fastest ? "what is fastest here" : "as written", runs);
+}
+
+}  // namespace
+
 ProgressView::~ProgressView() {
   if (moving_) print("\n");
 }
@@ -41,7 +53,8 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
       "model    {} · {} · {} parameters · {} layers, width {}, {} heads, context {}\n",
       config.model.name, config.model.family, count(facts.num_parameters), config.model.layers,
       config.model.width, config.model.heads, config.model.context));
-  print(fmt::format("recipe   {}\n", config.recipe.name));
+  recipe_ = recipe_text(config, facts.runs);
+  print(fmt::format("recipe   {}\n", recipe_));
   print(fmt::format("data     {} tokens to learn from, {} to validate on\n",
                     count(facts.train_tokens), count(facts.validation_tokens)));
   if (facts.sources.size() > 1)
@@ -50,6 +63,9 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
                         source.name, count(source.tokens), source.epochs));
   print(fmt::format("device   {} · {} threads\n", facts.backend, facts.num_threads));
   print(fmt::format("steps    {} of {} tokens\n", steps_, count(step_tokens_)));
+  print(fmt::format("rates    lr {}, warm-up {} steps, {}; betas {} and {}, decay {}\n",
+                    config.optimizer.lr, config.schedule.warmup_steps, config.schedule.kind,
+                    config.optimizer.beta1, config.optimizer.beta2, config.optimizer.weight_decay));
   print(format_memory(facts.memory, facts.dense_memory) + "\n");
 }
 
@@ -174,6 +190,7 @@ void ProgressView::on_end(bool interrupted) {
     return;
   }
   if (last_step_ == 0) print_line("nothing left to do: the run has taken all its steps");
+  print_line("trained " + recipe_);
   if (validated_)
     print_line(fmt::format("validation loss {:.4f} -> {:.4f} in {}", first_validation_,
                            last_validation_, format_duration(seconds)));

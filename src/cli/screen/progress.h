@@ -51,6 +51,7 @@ class ProgressView : public TrainingListener {
   bool moving_ = false;
   bool packs_ = false;  // the plan has packed products
   std::string folder_;
+  std::string recipe_;  // what is trained
   std::string checkpoint_;
   std::string resumed_;
   std::string example_prompt_;  // an option for `twill sample`, where we know what fits

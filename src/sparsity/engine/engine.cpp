@@ -12,6 +12,7 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
     : at_(recipe, length, plan),
+      runs_(what_runs(recipe, plan, builder.linear_seams())),
       activations_(builder, at_, seed),
       weights_(builder, at_),
       topology_(at_, weights_, seed),
@@ -26,11 +27,11 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
 Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
                                           const Plan& plan) {
   // Leaves out what only masked execution can do.
-  const bool is_auto = recipe.execution == Execution::kAuto;
+  const bool is_fastest = recipe.execution == Execution::kFastest;
   for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
     const PhaseConfig& phase = recipe.phase[i];
     if (phase.wgrad.is_sample()) options.samples_gradients = true;
-    if (phase.quantise.format != NumberFormat::kNone && !is_auto) options.rounds_operands = true;
+    if (phase.quantise.format != NumberFormat::kNone && !is_fastest) options.rounds_operands = true;
     const auto& words = phase.layers.empty() ? recipe.layers : phase.layers;
     if (!phase.is_dense() && names_head(words)) options.steers_head = true;
     const ActivationsPart& part = phase.activations;
@@ -129,6 +130,11 @@ void SparsityEngine::count_step(std::int64_t step, std::int64_t tokens) {
   account_.count(updates_topology(step), tokens);
 }
 
+const PhaseRuns* SparsityEngine::runs_of_phase() const {
+  const auto found = std::ranges::find(runs_, phase_index(), &PhaseRuns::phase);
+  return forced_dense() || found == runs_.end() ? nullptr : &*found;
+}
+
 std::int64_t SparsityEngine::num_in_scope() const {
   return std::ranges::count_if(layers(), [&](const SparseLayer& layer) {
     return is_in_scope(*layer.seam, at_.scope_words());
@@ -154,7 +160,8 @@ std::vector<StateTensor> SparsityEngine::state_tensors() const {
 }
 
 StateTexts SparsityEngine::state_texts() const {
-  StateTexts texts{{"prepared", fmt::to_string(prepared_)}};
+  StateTexts texts{{"prepared", fmt::to_string(prepared_)},
+                   {"runs", runs_text(at_.recipe(), runs_)}};
   at_.save(texts);
   weights_.save(texts);
   topology_.save(texts);

@@ -23,6 +23,7 @@
 #include "sparsity/account/step_account.h"
 #include "sparsity/activations/activation_steering.h"
 #include "sparsity/engine/run_position.h"
+#include "sparsity/plan/what_runs.h"
 #include "sparsity/recipe/moment_watch.h"
 #include "sparsity/topology/kept_arrays.h"
 #include "sparsity/topology/topology_steering.h"
@@ -67,7 +68,11 @@ class SparsityEngine {
   std::int64_t phase_index() const { return at_.clock().index(); }
   // Of a step to come, if no phase ends early.
   std::int64_t phase_at(std::int64_t step) const { return at_.clock().phase_at(step); }
+  std::int64_t phase_begin() const { return at_.clock().begin(); }
   bool forced_dense() const { return at_.forced_dense(); }
+  // What the recipe trains under the plan, and in the current phase; nullptr: that is dense.
+  const std::vector<PhaseRuns>& runs() const { return runs_; }
+  const PhaseRuns* runs_of_phase() const;
   const RecipeConfig& recipe() const { return at_.recipe(); }
   const Plan& plan() const { return at_.plan(); }
   const TopologySteering& topology() const { return topology_; }
@@ -95,6 +100,7 @@ class SparsityEngine {
   void write_updates();
 
   RunPosition at_;
+  std::vector<PhaseRuns> runs_;
   ActivationSteering activations_;
   WeightSteering weights_;
   TopologySteering topology_;

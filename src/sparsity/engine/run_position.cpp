@@ -27,8 +27,8 @@ bool projects(const PhaseConfig& phase) {
 
 RunPosition::RunPosition(const RecipeConfig& recipe, const RunLength& length, const Plan& plan)
     : plan_(plan),
-      recipe_(with_phases(plan.execution == Execution::kAuto ? without_masked_parts(recipe, plan)
-                                                             : recipe)),
+      recipe_(with_phases(plan.execution == Execution::kFastest ? without_masked_parts(recipe, plan)
+                                                                : recipe)),
       clock_(recipe_, length),
       num_steps_(length.steps) {
   virtual_part_.pattern = virtual_pattern(recipe.health.virtual_mask);

@@ -24,11 +24,11 @@ namespace {
 constexpr double kMostFlops = 8e9;
 // The reference computes naively: its plan need not be good, but must end.
 constexpr double kMostReferenceFlops = 1e7;
-// Packed must win by so much: timings of a busy machine differ by as much between calls. A GPU has its
-// own clock, both take turns on it, and at its power limit a packed product leaves more for what runs
-// beside it than its time alone tells: at d 1600 packed weight gradients take 0.97 of dense ones, and the
-// FFN gains 2 % by them.
-constexpr double kProductMargin = 0.97, kProductMarginOfGpu = 1.0, kLayerMargin = 0.98;
+// Packed must win by so much: timings of a busy machine differ by as much between calls, and a tie goes to the
+// simpler form. A GPU has its own clock, both take turns on it, and at its power limit a packed product leaves
+// more for what runs beside it than its time alone tells: at d 1600 packed weight gradients take 0.97 of dense
+// ones, and the FFN gains 2 % by them.
+constexpr double kProductMargin = 0.97, kProductMarginOfGpu = 0.99, kLayerMargin = 0.98;
 // A kept topology is measured at two densities, and its time taken as a line through both.
 constexpr double kSparser = 0.1, kDenser = 0.5;
 // Nobody gains above: at 0.6 of the entries the best packed product is as quick as a dense one.
@@ -69,11 +69,12 @@ class Planner {
 
   Plan measure() {
     Plan plan;
-    plan.execution = Execution::kAuto;
+    plan.execution = recipe_.execution;
     plan.device = context_.kernels().describe();
     plan.tokens = request_.tokens;
     plan.layer = planned_sites(recipe_, layers_);
-    for (PlanEntry& entry : plan.layer) entry.on = phase_of(entry).activations.is_dense();
+    for (PlanEntry& entry : plan.layer)
+      entry.on = as_written() || phase_of(entry).activations.is_dense();
     const double expected = slowed_by_packed(context_);
     const bool measures = expected > 0.0 && request_.is_alone && !plan.layer.empty();
     const double settled = measures ? probe(plan.layer.front()).settled_seconds() : 0.0;
@@ -89,14 +90,17 @@ class Planner {
         decide_selecting(entry, plan);
       }
     }
-    join_topologies(plan);
+    if (!as_written()) join_topologies(plan);
     plan.slowed_by_packed =
         measures && plan.is_packed() ? slowed_since(settled, plan.layer.front()) : expected;
-    if (plan.slowed_by_packed > 0.0 && plan.is_packed()) turn_off_what_slows(plan);
+    if (plan.slowed_by_packed > 0.0 && plan.is_packed()) drop_what_slows(plan);
     return plan;
   }
 
  private:
+  // Only how the recipe runs is open, not whether.
+  bool as_written() const { return recipe_.execution != Execution::kFastest; }
+
   const PhaseConfig& phase_of(const PlanEntry& entry) const {
     return recipe_.phase[static_cast<std::size_t>(entry.phase)];
   }
@@ -190,6 +194,7 @@ class Planner {
                              phase.quantise.format != NumberFormat::kNone ||
                              (phase.weights.is_topology() && !packs_any_mask(context_));
     entry.on = !only_masked && packs_matrices(context_, request_.type);
+    if (!entry.on && as_written()) return measure_masked(entry, phase);
     if (!entry.on) {
       // A phase of sparse attention alone asks nothing of the weights.
       entry.on = phase.weights.is_dense() && phase.quantise.format == NumberFormat::kNone &&
@@ -203,14 +208,30 @@ class Planner {
     }
   }
 
+  // What nothing here can pack: what it costs as written, beside dense.
+  void measure_masked(PlanEntry& entry, const PhaseConfig& phase) {
+    entry.on = true;
+    const bool samples = phase.wgrad.estimator != WgradEstimator::kDense;
+    LayerProbe layer = probe(entry, samples);
+    entry.packed = entry.dense = scaled(layer.dense());
+    if (samples) entry.sampling = scale_ * layer.sampling(phase, entry.dense.wgrad / scale_);
+    if (phase.weights.is_dense() || phase.weights.is_topology()) return;
+    const LayerProbe::Upkeep upkeep{
+        .packs_forward = false, .packs_dgrad = false, .decays_apart = decays_apart()};
+    entry.upkeep = layer.pattern_upkeep(phase, upkeep) / static_cast<double>(request_.accumulation);
+  }
+
   // An FFN that selects activations: both of its matrices, when the first is met.
   void decide_selecting(PlanEntry& input, Plan& plan) {
     const PhaseConfig& phase = phase_of(input);
-    if (role_of(input) != FfnRole::kInput || phase.quantise.format != NumberFormat::kNone ||
-        !packs_any_mask(context_))
-      return;
-    PlanEntry* output = output_of(input, plan);
-    if (output == nullptr) return;
+    const bool is_input = role_of(input) == FfnRole::kInput;
+    if (is_input && phase.quantise.format == NumberFormat::kNone && packs_any_mask(context_))
+      if (PlanEntry* output = output_of(input, plan)) return decide_ffn(input, *output, phase);
+    if (as_written() && input.dense.sum() == 0.0) measure_masked(input, phase);
+  }
+
+  void decide_ffn(PlanEntry& input, PlanEntry& other, const PhaseConfig& phase) {
+    PlanEntry* const output = &other;
     for (PlanEntry* entry : {&input, output}) {
       if (phase.weights.is_dense()) {
         entry->packed = entry->dense = scaled(probe(*entry).dense());
@@ -239,6 +260,7 @@ class Planner {
     input.selection = scale_ * seconds.input_selection;
     output->selection = scale_ * seconds.output_selection;
     input.on = output->on = true;  // for seconds()
+    if (as_written()) return;
     input.on = output->on = (input.packs_activations() || output->packs_activations()) &&
                             input.seconds() + output->seconds() <
                                 kLayerMargin * (input.dense.sum() + output->dense.sum());
@@ -270,12 +292,16 @@ class Planner {
     possible(entry.packed.wgrad, entry.dense.wgrad);
     entry.forward_below = below(entry.packed.forward, entry.dense.forward);
     entry.dgrad_below = below(entry.packed.dgrad, entry.dense.dgrad);
-    entry.wgrad_below = samples ? below(entry.packed.wgrad, entry.dense.wgrad) : 0.0;
+    // As written the gradient is sampled in any case: by dense products that costs more than a dense one.
+    if (samples && as_written())
+      entry.sampling = scale_ * layer.sampling(phase, entry.dense.wgrad / scale_);
+    entry.wgrad_below =
+        samples ? below(entry.packed.wgrad, entry.dense.wgrad + entry.sampling) : 0.0;
     const LayerProbe::Upkeep upkeep{.packs_forward = entry.packs_forward(),
                                     .packs_dgrad = entry.packs_dgrad(),
                                     .decays_apart = decays_apart()};
     entry.upkeep = layer.pattern_upkeep(phase, upkeep) / static_cast<double>(request_.accumulation);
-    entry.on = entry.seconds() < kLayerMargin * entry.dense.sum();
+    entry.on = as_written() || entry.seconds() < kLayerMargin * entry.dense.sum();
   }
 
   // On a device AdamW does it on the way: the mask is 1 of some 30 bytes of a weight that it moves.
@@ -339,7 +365,7 @@ class Planner {
 
   // Where no phase gains as much as packed products take from everything beside them, nothing is packed. One
   // that does has paid for the others.
-  void turn_off_what_slows(Plan& plan) const {
+  void drop_what_slows(Plan& plan) const {
     for (std::int64_t phase = 0; phase < std::ssize(recipe_.phase); ++phase) {
       double gained = 0.0, dense = 0.0, weights = 0.0;
       for (const PlanEntry& entry : plan.layer) {
@@ -347,14 +373,25 @@ class Planner {
         const auto layers = static_cast<double>(entry.layers);
         dense += layers * entry.dense.sum();
         weights += layers * static_cast<double>(entry.outputs * entry.inputs);
-        if (entry.on) gained += layers * (entry.dense.sum() - entry.seconds());
+        const double unpacked = as_written() ? unpacked_of(entry).seconds() : entry.dense.sum();
+        if (entry.on) gained += layers * (unpacked - entry.seconds());
       }
       if (weights > 0.0 && gained >= plan.slowed_by_packed * dense * all_weights() / weights)
         return;
     }
     plan.slows_too_much = true;
-    for (PlanEntry& entry : plan.layer)
-      if (entry.dense.sum() > 0.0) entry.on = false;
+    for (PlanEntry& entry : plan.layer) {
+      if (entry.dense.sum() == 0.0) continue;
+      if (as_written())
+        entry = unpacked_of(entry);
+      else
+        entry.on = false;
+    }
+  }
+  static PlanEntry unpacked_of(PlanEntry entry) {
+    entry.forward_below = entry.dgrad_below = entry.wgrad_below = 0.0;
+    entry.forward_selected = entry.dgrad_selected = entry.wgrad_selected = false;
+    return entry;
   }
 
   // Layers out of scope as well: their products go at the rate of the measured ones, more or less.

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The plan of execution "auto": for every phase and kind of site, what dense and packed products
-// cost on this machine, and what it costs to keep masks and packed weights up to date.
+// The plan of executions "auto" and "fastest": for every phase and kind of site, what dense and packed
+// products cost on this machine, and what it costs to keep masks and packed weights up to date.
 #pragma once
 
 #include <deque>
@@ -24,10 +24,11 @@ struct PlanRequest {
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};
 };
 
-// Takes a few seconds: products on a CPU are cut to at most 8 GFLOP and scaled back up. Everything that cannot
-// run packed here, or gains nothing, is off; so is everything on a backend without packed products, and where
-// packed products slow a device (KernelTable::slowed_by_packed) everything if no phase gains more than that. To
-// measure is to launch them: the process that does so is slowed itself, those that read its plan are not.
+// Takes a few seconds: products on a CPU are cut to at most 8 GFLOP and scaled back up. What cannot run packed
+// here, or gains nothing by it, is masked in `auto` and off in `fastest`; so is everything on a backend without
+// packed products, and where packed products slow a device (KernelTable::slowed_by_packed) everything if no
+// phase gains more than that. To measure is to launch them: the process that does so is slowed itself, those
+// that read its plan are not.
 Plan measure_plan(const Context& context, const RecipeConfig& recipe,
                   const std::deque<LinearSeam>& layers, const PlanRequest& request);
 

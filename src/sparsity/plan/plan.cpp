@@ -50,7 +50,7 @@ double PlanEntry::seconds() const {
   if (!on) return dense.sum();
   return (packs_forward() ? packed.forward : dense.forward) +
          (packs_dgrad() ? packed.dgrad : dense.dgrad) +
-         (packs_wgrad() ? packed.wgrad : dense.wgrad) + upkeep + selection;
+         (packs_wgrad() ? packed.wgrad : dense.wgrad + sampling) + upkeep + selection;
 }
 
 void PlanEntry::fields(FieldVisitor& visit) {
@@ -71,15 +71,18 @@ void PlanEntry::fields(FieldVisitor& visit) {
   product_fields(visit, "packed", packed);
   visit("upkeep", upkeep, kSeconds, "seconds per micro-batch: masks, projection, packing, decay");
   visit("selection", selection, kSeconds, "seconds per micro-batch: selecting activations");
+  visit("sampling", sampling, kSeconds, "seconds per micro-batch: a sample that is not packed");
 }
 
 void Plan::fields(FieldVisitor& visit) {
+  visit("format", format, Range<std::int64_t>{1, kPlanFormat}, "of this file");
   visit("execution", execution, "what the recipe asked for");
   visit("device", device, {}, "what was measured on");
   visit("tokens", tokens, kCount, "of a micro-batch");
   visit("slowed_by_packed", slowed_by_packed, kShare,
         "share of its time by which packed products slow everything on the device");
-  visit("slows_too_much", slows_too_much, "all is off: packed products would save less than that");
+  visit("slows_too_much", slows_too_much,
+        "nothing is packed: packed products would save less than that");
   visit.list("layer", layer, "how a kind of layers runs in a phase");
 }
 
@@ -134,7 +137,8 @@ bool Plan::is_packed_from(std::int64_t phase) const {
 }
 
 bool Plan::selects(std::int64_t phase) const {
-  return execution != Execution::kAuto || std::ranges::any_of(layer, [&](const PlanEntry& entry) {
+  return execution != Execution::kFastest ||
+         std::ranges::any_of(layer, [&](const PlanEntry& entry) {
            return entry.phase == phase && entry.on && entry.packs_activations();
          });
 }

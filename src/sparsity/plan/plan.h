@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
-// How the layers of a recipe run: masked (dense operands with explicit zeros), packed (products that
-// leave zeros out), or off (the layer trains dense). The recipe says which of them may be chosen:
+// How the matrices of a recipe run: masked (dense operands with explicit zeros), packed (products that
+// leave zeros out), or off (the matrix trains dense). recipe.execution says which of them may be chosen:
 //
-//   masked  nothing is packed, nothing is off: the judge
-//   packed  everything is packed that the backend can
-//   auto    whatever was measured to be quickest: a layer that gains nothing is off, and all of them where
-//           they gain less than packed weights take from everything else
+//   auto     the recipe as written: every matrix in its scope, with its own gradients. Each product is packed
+//            where that was measured to be quicker, masked elsewhere
+//   fastest  whatever was measured to be quickest: a matrix that gains nothing is off, and all of them where
+//            they gain less than packed weights take from everything else. It may train another function
+//   packed   everything is packed that the backend can
+//   masked   nothing is packed, nothing is off: the reference of the others
 //
-// Packed changes no mask and no draw. Where a phase selects activations, four products of an FFN leave
-// out the zeros of these and not of the weight: forward of its output matrix, dgrad of its input
-// matrix, both weight gradients. In `auto` a layer is off where a phase asks for what only masked
-// execution can do (simulated number formats; on a backend that does not pack every mask also selected
-// activations), the two matrices of an FFN that selects are on or off together, and gradients are
-// sampled only where the packed product of the sample gains by it. Gated FFNs select nothing
-// (sparsity/activations/activation_steering.h).
+// Packed changes no mask and no draw, so auto, packed and masked train the same but for rounding, whatever was
+// measured. Where a phase selects activations, four products of an FFN leave out the zeros of these and not of
+// the weight: forward of its output matrix, dgrad of its input matrix, both weight gradients. In `fastest` a
+// matrix is off where a phase asks for what only masked execution can do (simulated number formats; on a
+// backend that does not pack every mask also selected activations), the two matrices of an FFN that selects
+// are on or off together, and gradients are sampled only where the packed product of the sample gains by it.
+// Gated FFNs select nothing (sparsity/activations/activation_steering.h).
 #pragma once
 
 #include <cstdint>
@@ -61,6 +63,7 @@ struct PlanEntry {
   ProductSeconds packed;
   double upkeep = 0.0;     // per micro-batch
   double selection = 0.0;  // of activations, per micro-batch; grows with its tokens
+  double sampling = 0.0;   // of a gradient that is sampled and not packed, per micro-batch
 
   bool packs_activations() const { return forward_selected || dgrad_selected || wgrad_selected; }
   bool packs_forward() const { return forward_selected || density < forward_below; }
@@ -76,12 +79,16 @@ struct PlanEntry {
   void fields(FieldVisitor& visit);
 };
 
+// A file of format 1 called `auto` what is `fastest` now.
+constexpr std::int64_t kPlanFormat = 2;
+
 struct Plan {
+  std::int64_t format = kPlanFormat;
   Execution execution = Execution::kMasked;
   std::string device;       // what it was measured on
   std::int64_t tokens = 0;  // of a micro-batch
   // The share of its time by which packed products slow everything on the device, as measured or as
-  // KernelTable::slowed_by_packed expects it, and whether everything is off because of that.
+  // KernelTable::slowed_by_packed expects it, and whether nothing is packed because of that.
   double slowed_by_packed = 0.0;
   bool slows_too_much = false;
   std::vector<PlanEntry> layer;
@@ -124,7 +131,7 @@ PlanFit fit_of(const Plan& plan, const std::vector<PlanEntry>& sites);
 Plan fixed_plan(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers,
                 bool packs_any_mask);
 
-// The parts of a recipe that are left when the plan is auto: see above.
+// The parts of a recipe that are left when the plan is of `fastest`: see above.
 RecipeConfig without_masked_parts(RecipeConfig recipe, const Plan& plan);
 
 }  // namespace twill

@@ -168,8 +168,9 @@ void RecipeConfig::fields(FieldVisitor& visit) {
         OnResume::kFree);
   visit(
       "execution", execution,
-      "auto: packed where that was measured to pay, the other layers train dense; packed: products "
-      "that leave zeros out; masked: dense operands with explicit zeros");
+      "auto: the recipe as written, products packed where that is quicker and masked elsewhere; "
+      "fastest: may train matrices dense that gain nothing; packed: products that leave zeros out; "
+      "masked: dense operands with explicit zeros");
   visit.list("phase", phase, "what holds until when");
   visit.section("health", health, "samples of flip rates and kept mass");
 }

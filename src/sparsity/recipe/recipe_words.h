@@ -193,10 +193,13 @@ template <>
 inline constexpr auto kWords<OnAlarm> = std::to_array<Word<OnAlarm>>({{"warn", OnAlarm::kWarn},
                                                                       {"dense", OnAlarm::kDense}});
 
-// How sparse products run.
-enum class Execution : std::uint8_t { kAuto, kPacked, kMasked };
+// How a recipe runs (sparsity/plan/plan.h).
+enum class Execution : std::uint8_t { kAuto, kFastest, kPacked, kMasked };
 template <>
-inline constexpr auto kWords<Execution> = std::to_array<Word<Execution>>(
-    {{"auto", Execution::kAuto}, {"packed", Execution::kPacked}, {"masked", Execution::kMasked}});
+inline constexpr auto kWords<Execution> =
+    std::to_array<Word<Execution>>({{"auto", Execution::kAuto},
+                                    {"fastest", Execution::kFastest},
+                                    {"packed", Execution::kPacked},
+                                    {"masked", Execution::kMasked}});
 
 }  // namespace twill

@@ -326,6 +326,13 @@ std::int64_t num_projected_layers(const std::string& checkpoint) {
       file.metadata(), [](const auto& entry) { return entry.first.starts_with(kDeployPrefix); });
 }
 
+std::string runs_of_checkpoint(const std::string& checkpoint) {
+  if (!is_sparse(SafetensorsFile(file_in(checkpoint, kModelFile)))) return {};
+  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
+  const auto found = file.metadata().find(std::string(kSparsityPrefix) + "runs");
+  return found == file.metadata().end() ? std::string() : found->second;
+}
+
 ModelConfig load_model_config(const std::string& checkpoint) {
   const SafetensorsFile file(file_in(checkpoint, kModelFile));
   ModelConfig config;

@@ -38,6 +38,9 @@ void load_weights(const std::string& checkpoint, Builder& builder);
 // How many layers load_weights() projects; 0 for a dense model or behind a dense finish.
 std::int64_t num_projected_layers(const std::string& checkpoint);
 
+// What was trained (sparsity/plan/what_runs.h); empty for dense, and for checkpoints that do not say.
+std::string runs_of_checkpoint(const std::string& checkpoint);
+
 // The model's resolved config, as saved beside the weights.
 ModelConfig load_model_config(const std::string& checkpoint);
 

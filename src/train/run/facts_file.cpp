@@ -103,7 +103,8 @@ JsonObject run_facts(const KnownFacts& known) {
           {"memory_bytes", memory(known.run.memory)},
           {"dense_memory_bytes", memory(known.run.dense_memory)},
           {"config", config_json(known.config)},
-          {"plan", known.plan == nullptr ? JsonValue() : config_json(*known.plan)}};
+          {"plan", known.plan == nullptr ? JsonValue() : config_json(*known.plan)},
+          {"runs", text_or_null(known.run.runs)}};
 }
 
 JsonObject facts(const KnownFacts& known, JsonValue start) {

@@ -70,12 +70,14 @@ std::optional<Plan> read_cached(const fs::path& path, const std::vector<PlanEntr
   return std::nullopt;
 }
 
-// For a model's layers without their memory.
+// For a model's layers without their memory. What the recipe asks of them decides the pieces of a head.
 Builder::Options layers_alone(const Context& context, const RunConfig& config) {
-  return {.dtype = storage_type(config, context),
-          .training = true,
-          .max_batch = config.train.micro_batch,
-          .max_time = config.sequence()};
+  return SparsityEngine::asked_of(config.recipe,
+                                  {.dtype = storage_type(config, context),
+                                   .training = true,
+                                   .max_batch = config.train.micro_batch,
+                                   .max_time = config.sequence()},
+                                  Plan());
 }
 
 void keep_plan(const fs::path& path, const Plan& plan) {
@@ -92,7 +94,10 @@ void keep_plan(const fs::path& path, const Plan& plan) {
 
 Plan read_plan(const std::string& path) {
   Plan plan;
+  plan.format = 1;  // where the file says nothing
   read(TomlDocument::parse_file(path), plan);
+  if (plan.format == 1 && plan.execution == Execution::kAuto) plan.execution = Execution::kFastest;
+  plan.format = kPlanFormat;
   return plan;
 }
 
@@ -144,7 +149,8 @@ Plan make_plan(const Context& context, const RunConfig& config,
     return plan;
   }
   if (config.recipe.is_dense()) return {};
-  if (config.recipe.execution != Execution::kAuto) {
+  if (config.recipe.execution == Execution::kMasked ||
+      config.recipe.execution == Execution::kPacked) {
     const DType type = storage_type(config, context);
     require(config.recipe.execution == Execution::kMasked || packs_matrices(context, type),
             "recipe.execution = \"packed\": the {} backend has no packed products of {} on this "

@@ -19,11 +19,24 @@
 #include "io/paths.h"
 #include "io/toml_config.h"
 #include "train/run/checkpoint.h"
+#include "train/run/make_plan.h"
 
 namespace twill {
 namespace {
 
 namespace fs = std::filesystem;
+
+// A run of before called auto what is fastest now: its plan tells. A plan that cannot be read is the business of
+// whoever trains by it.
+bool is_of_fastest_plan(const std::string& file) {
+  std::error_code ignored;
+  if (!fs::exists(file, ignored)) return false;
+  try {
+    return read_plan(file).execution == Execution::kFastest;
+  } catch (const Error&) {
+    return false;
+  }
+}
 
 // mkdir tells "made by me" from "was there", also between two programs that start together.
 bool make_folder(const std::string& path) {
@@ -122,7 +135,10 @@ std::string RunFolder::require_checkpoint() const {
 }
 
 RunConfig RunFolder::read_config(const std::vector<std::string>& overrides) const {
-  return read_run_config(config_file(), overrides);
+  RunConfig config = read_run_config(config_file(), overrides);
+  if (config.recipe.execution == Execution::kAuto && is_of_fastest_plan(plan_file()))
+    config.recipe.execution = Execution::kFastest;
+  return config;
 }
 
 std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config) {

@@ -67,6 +67,24 @@ MetricRecord health_record(const HealthSample& sample) {
   return MetricRecord().add("step", sample.step).add("health", health);
 }
 
+MetricRecord runs_record(std::int64_t step, const PhaseRuns& runs) {
+  return MetricRecord()
+      .add("step", step)
+      .add("phase", runs.phase)
+      .add("runs", MetricRecord()
+                       .add("matrices", runs.matrices)
+                       .add("sparse", runs.sparse)
+                       .add("packed", runs.packed)
+                       .add("sampled", runs.sampled));
+}
+
+std::string describe(const PhaseConfig& phase, const PhaseRuns& runs) {
+  PhaseConfig shown = phase;
+  if (runs.sampled == 0) shown.wgrad.estimator = WgradEstimator::kDense;
+  if (!runs.selects) shown.activations = {};
+  return fmt::format("{}; {}", describe(shown), runs_text(phase, runs));
+}
+
 std::string describe(const PhaseConfig& phase) {
   std::vector<std::string> parts;
   if (const std::string weights = weights_text(phase); !weights.empty()) parts.push_back(weights);

@@ -46,7 +46,8 @@ class Run {
           RunFolder::open(request.resume, runs_dir(request.config_file, request.overrides)));
     if (folder_) require_own_state(*folder_);
     RunConfig config =
-        folder_ ? folder_->read_config() : read_run_config(request.config_file, request.overrides);
+        folder_ ? folder_->read_config()
+                : read_run_config(request.config_file, request.overrides, NoRecipe::kPreset);
     if (!config.train.start_from.empty() && (!folder_ || folder_->checkpoint().empty())) {
       start_.emplace(find_model(config.train.start_from, config.run.dir));
       config = started_from(*start_, config);
@@ -177,7 +178,10 @@ class Run {
             .validation_tokens = corpus_.validation.size(),
             .sources = source_facts(),
             .memory = std::move(memory),
-            .dense_memory = std::move(dense)};
+            .dense_memory = std::move(dense),
+            .runs = config().recipe.is_dense()
+                        ? std::string()
+                        : runs_text(config().recipe, trainer_->sparsity().runs())};
   }
 
   std::vector<SourceFacts> source_facts() const {
@@ -283,7 +287,11 @@ class Run {
     const SparsityEngine& sparsity = trainer_->sparsity();
     if (config().recipe.is_dense() || sparsity.phase_index() == told_phase_) return;
     told_phase_ = sparsity.phase_index();
-    listener_.on_phase(step, describe(sparsity.phase()));
+    const PhaseRuns* runs = sparsity.runs_of_phase();
+    listener_.on_phase(
+        step, runs != nullptr ? describe(sparsity.phase(), *runs) : describe(sparsity.phase()));
+    if (runs != nullptr && step == sparsity.phase_begin())
+      metrics_.write(runs_record(step + 1, *runs));
   }
 
   // What leaves the house decides; in a sparse phase the plain weights and the function that is

@@ -63,6 +63,7 @@ struct RunFacts {
   std::vector<SourceFacts> sources;
   std::vector<MemoryLine> memory;
   std::vector<MemoryLine> dense_memory;  // of a sparse recipe: the same run trained dense
+  std::string runs;  // of a sparse recipe: runs_text() of sparsity/plan/what_runs.h
 };
 
 class TrainingListener {
