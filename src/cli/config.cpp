@@ -12,7 +12,7 @@ namespace twill::cli {
 
 int run_config(const ConfigCommand& command) {
   const Words words = split_words(command.words);
-  RunConfig config = read_run_config(words.config_file, words.overrides);
+  RunConfig config = read_run_config(words.config_file, words.overrides, NoRecipe::kPreset);
   config.data.tokenizer = data_tokenizer(config.data);
   config = resolved(config, vocab_size_of(open_tokenizer_if_any(config.data.tokenizer).get()));
   fmt::print("{}", write_toml(config));

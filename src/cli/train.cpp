@@ -43,17 +43,14 @@ std::vector<std::string> arguments_of(const TrainCommand& command) {
 }  // namespace
 
 int run_train(const TrainCommand& command) {
-  Words words = split_words(command.words);
-  // Without a word: a recipe that gains here, and what it gained.
-  const bool is_first = command.words.empty() && command.resume.empty();
-  if (is_first) words.overrides = first_run_overrides();
+  const Words words = split_words(command.words);
   const Trained trained = train_and_show({.config_file = words.config_file,
                                           .overrides = words.overrides,
                                           .resume = command.resume,
                                           .arguments = arguments_of(command)});
   if (trained.outcome == Outcome::kHandedOver) Supervisor::go_on(trained.folder);
   if (trained.outcome == Outcome::kInterrupted) return kInterrupted;
-  if (!words.overrides.empty() && is_first) show_gain(words.overrides);
+  if (command.words.empty() && command.resume.empty()) show_first_gain();
   return kDone;
 }
 

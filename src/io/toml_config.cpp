@@ -92,12 +92,26 @@ std::optional<std::string> TomlDocument::text_at(std::string_view dotted_key) co
   return std::nullopt;
 }
 
+namespace {
+
+const ConfigNode* node_at(const ConfigNode* node, const std::vector<std::string>& words) {
+  for (const std::string& word : words)
+    node = node && node->table() ? find(*node->table(), word) : nullptr;
+  return node;
+}
+
+}  // namespace
+
+bool TomlDocument::has(std::string_view dotted_key) const {
+  const std::vector<std::string> words = split_key(dotted_key);
+  return std::ranges::any_of(
+      layers_, [&](const auto& layer) { return node_at(layer.get(), words) != nullptr; });
+}
+
 bool TomlDocument::has_list(std::string_view dotted_key) const {
   const std::vector<std::string> words = split_key(dotted_key);
   return std::ranges::any_of(layers_, [&](const auto& layer) {
-    const ConfigNode* node = layer.get();
-    for (const std::string& word : words)
-      node = node && node->table() ? find(*node->table(), word) : nullptr;
+    const ConfigNode* node = node_at(layer.get(), words);
     return node && node->array();
   });
 }

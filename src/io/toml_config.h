@@ -39,6 +39,9 @@ class TomlDocument {
   // finds the short form `model = "tiny"`. Empty when the key is absent or not a text.
   std::optional<std::string> text_at(std::string_view dotted_key) const;
 
+  // Whether something stands under the key.
+  bool has(std::string_view dotted_key) const;
+
   // Whether a whole list stands under the key, not only changes of some of its entries.
   bool has_list(std::string_view dotted_key) const;
 

@@ -13,7 +13,8 @@
 namespace twill {
 
 inline std::vector<std::string> tiny_settings(const std::vector<std::string>& more = {}) {
-  std::vector<std::string> settings{"model.layers=2",
+  std::vector<std::string> settings{"recipe=dense",
+                                    "model.layers=2",
                                     "model.width=16",
                                     "model.heads=2",
                                     "model.context=16",

@@ -27,13 +27,13 @@ Plan planned_by(PlanMaking making, const Context& context, const RunConfig& conf
 
 }  // namespace
 
-RunConfig measured_config(const std::vector<std::string>& words, bool own_model) {
+RunConfig measured_config(const std::vector<std::string>& words, bool own_model, NoRecipe nobody) {
   Words given = split_words(words);
   const bool names_model = std::ranges::any_of(
       given.overrides, [](const std::string& word) { return word.starts_with("model"); });
   if (!own_model && given.config_file.empty() && !names_model)
     given.overrides.insert(given.overrides.begin(), "model=small");
-  const RunConfig config = read_run_config(given.config_file, given.overrides);
+  const RunConfig config = read_run_config(given.config_file, given.overrides, nobody);
   const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(data_tokenizer(config.data));
   return resolved(config, vocab_size_of(tokenizer.get()));
 }

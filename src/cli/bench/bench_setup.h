@@ -15,7 +15,8 @@ namespace twill::cli {
 // [CONFIG.toml] [key=value …], resolved by the vocabulary of the data's tokenizer; the data are not
 // read. With `own_model` false a config that names no model gets "small", the one our own bar is set
 // for.
-RunConfig measured_config(const std::vector<std::string>& words, bool own_model);
+RunConfig measured_config(const std::vector<std::string>& words, bool own_model,
+                          NoRecipe nobody = NoRecipe::kDense);
 
 // Its data, read now.
 Corpus measured_corpus(const RunConfig& config);

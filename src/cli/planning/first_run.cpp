@@ -1,8 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cli/planning/first_run.h"
 
-#include <algorithm>
-
 #include <fmt/format.h>
 
 #include "cli/bench/bench_against.h"
@@ -11,55 +9,22 @@
 #include "cli/planning/plan_summary.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
-#include "ops/packing/packed_matrix.h"
 #include "train/run/device_choice.h"
 
 namespace twill::cli {
 namespace {
 
-// Of the recipes that gain on a CPU the one whose loss stays nearest to dense at this size: +0.02 in
-// 1,600 steps. mst is quicker by far, and ends 0.33 above dense there.
-constexpr const char* kRecipe = "recipe=fst";
-// The products must gain this much, so that the whole step gains measurably.
-constexpr double kLeastGain = 1.1;
 // Six turns of a quarter of a second each.
 constexpr std::int64_t kTurns = 6;
 
-// Of the first phase, which is the sparse one.
-double expected_gain(const Plan& plan) {
-  const std::vector<PhasePlan> phases = phase_plans(plan);
-  return phases.empty() || !phases.front().measured ? 1.0 : phases.front().product_gain();
-}
-
 }  // namespace
 
-std::vector<std::string> first_run_overrides() {
-  const RunConfig config = measured_config({kRecipe}, /*own_model=*/true);
+void show_first_gain() {
+  RunConfig config = measured_config({}, /*own_model=*/true, NoRecipe::kPreset);
   const Context context = open_context(config);
   const Plan plan = planned(context, config);
-  const double gain = expected_gain(plan);
-  if (!packs_matrices(context, storage_type(config, context))) {
-    fmt::print("there are no sparse products for {} yet: training dense\n", context.kernels().name);
-    return {};
-  }
-  if (gain < kLeastGain) {
-    const std::string why = slowing_text(plan);
-    fmt::print("no sparse recipe gains on this machine at this size{}: training dense\n",
-               why.empty() ? "" : " (" + why + ")");
-    return {};
-  }
-  fmt::print(
-      "{} gains on this machine, {:.2f} x in the products it makes sparse; "
-      "`train recipe=dense` trains dense\n\n",
-      config.recipe.name, gain);
-  return {kRecipe};
-}
-
-void show_gain(const std::vector<std::string>& overrides) {
-  RunConfig config = measured_config(overrides, /*own_model=*/true);
+  if (!plan.is_packed(0)) return;
   const Corpus corpus = measured_corpus(config);
-  const Context context = open_context(config);
-  const Plan plan = planned(context, config);
   const PhaseAlone alone = phase_alone(config.recipe, config.length(), 0.0);
   const double share =
       static_cast<double>(phase_end(config.recipe.phase.front().until, config.length())) /

@@ -1,17 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// `twill train` without a word: it trains by a sparse recipe where one gains on this machine, and ends
-// by saying what that gained.
+// `twill train` without a word ends by saying what its recipe has gained.
 #pragma once
-
-#include <string>
-#include <vector>
 
 namespace twill::cli {
 
-// key=value pairs of the recipe that gains here; none where dense is as quick. Says which.
-std::vector<std::string> first_run_overrides();
-
-// A few steps of the recipe in turns with dense ones, and what that means for the run.
-void show_gain(const std::vector<std::string>& overrides);
+// A few steps of the default recipe in turns with dense ones, and what that means for the run. Nothing where
+// everything trained dense.
+void show_first_gain();
 
 }  // namespace twill::cli

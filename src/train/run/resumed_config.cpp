@@ -41,9 +41,10 @@ RunConfig resumed_config(const TrainRequest& request, const RunFolder& folder,
                          const Tokenizer* tokenizer) {
   const std::int64_t tokenizer_vocab = vocab_size_of(tokenizer);
   const RunConfig saved = resolved(folder.read_config(), tokenizer_vocab);
-  RunConfig wanted = request.config_file.empty()
-                         ? folder.read_config(request.overrides)
-                         : read_run_config(request.config_file, request.overrides);
+  RunConfig wanted =
+      request.config_file.empty()
+          ? folder.read_config(request.overrides)
+          : read_run_config_over(folder.read_config(), request.config_file, request.overrides);
   if (wanted.data.hash.empty()) wanted.data.hash = saved.data.hash;
   require_same_tokenizer(saved, wanted, tokenizer, folder.path());
   if (wanted.device == "auto") wanted.device = saved.device;

@@ -10,6 +10,7 @@
 #include "io/toml_config.h"
 #include "models/presets.h"
 #include "nn/recompute.h"
+#include "train/run/preset_training.h"
 
 namespace twill {
 namespace {
@@ -152,12 +153,10 @@ TomlDocument read_document(const std::string& file, const std::vector<std::strin
 
 }  // namespace
 
-RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides) {
-  const TomlDocument document = read_document(file, overrides);
-  RunConfig config;
-  if (const auto name = document.text_at("model.name"))
-    if (const auto preset = find_preset(*name)) config.model = *preset;
-  const std::string recipe = document.text_at("recipe.name").value_or(config.recipe.name);
+namespace {
+
+// The document over what is there. A recipe that it names is read whole.
+RunConfig laid_over(RunConfig config, const TomlDocument& document, const std::string& recipe) {
   const bool known = find_recipe(recipe).has_value() || is_recipe_file(recipe);
   if (known) config.recipe = read_recipe(recipe);
   const std::string name = config.recipe.name;
@@ -168,6 +167,37 @@ RunConfig read_run_config(const std::string& file, const std::vector<std::string
   if (known) config.recipe.name = name;
   if (!known && config.recipe.phase.empty()) (void)read_recipe(recipe);  // says what is known
   return config;
+}
+
+}  // namespace
+
+RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides,
+                          NoRecipe nobody) {
+  const TomlDocument document = read_document(file, overrides);
+  RunConfig config;
+  const std::string model = document.text_at("model.name").value_or(config.model.name);
+  if (const auto preset = find_preset(model)) config.model = *preset;
+  apply_training(model, config);
+  const std::optional<std::string> recipe = document.text_at("recipe.name");
+  const bool is_default =
+      !recipe && nobody == NoRecipe::kPreset && !document.has_list("recipe.phase");
+  if (is_default) config.recipe = recipe_of_preset(model);
+  if (is_default && !config.recipe.is_dense())
+    read(document, config);
+  else
+    config = laid_over(config, document, recipe.value_or(config.recipe.name));
+  if (!document.has("train.batch_tokens")) fit_batch(config);
+  return config;
+}
+
+RunConfig read_run_config_over(RunConfig saved, const std::string& file,
+                               const std::vector<std::string>& overrides) {
+  const TomlDocument document = read_document(file, overrides);
+  const std::optional<std::string> recipe = document.text_at("recipe.name");
+  if (recipe) return laid_over(saved, document, *recipe);
+  if (document.has_list("recipe.phase")) saved.recipe.phase.clear();
+  read(document, saved);
+  return saved;
 }
 
 RecipeConfig read_recipe(const std::string& name) {

@@ -102,8 +102,16 @@ struct RunConfig {
   RunLength length() const { return {train.steps, accumulation() * micro_batch_tokens()}; }
 };
 
+// What stands where nobody names a recipe: dense, or what the model's preset trains by, in execution "fastest".
+enum class NoRecipe { kDense, kPreset };
+
 // Presets first, then the file (may be empty), then each key=value. Nothing is derived yet.
-RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides);
+RunConfig read_run_config(const std::string& file, const std::vector<std::string>& overrides,
+                          NoRecipe nobody = NoRecipe::kDense);
+
+// The same over the config of a run that exists, which a file and pairs are compared with.
+RunConfig read_run_config_over(RunConfig saved, const std::string& file,
+                               const std::vector<std::string>& overrides);
 
 // A recipe of `twill recipes`, or a TOML file.
 RecipeConfig read_recipe(const std::string& name);
