@@ -229,7 +229,7 @@ TEST(MeasuredPlan, MeasuresWhatPackingTakesFromTheRest) {
 
 // In turns: both sides of a pair have their own time, and on a device the quicker one is taken.
 TEST(MeasuredPlan, AsksForLessOnADevice) {
-  const double little_less = 0.99 * kDense;
+  const double little_less = 0.98 * kDense;
   const Costs close{.packed = little_less,
                     .with_activation = little_less,
                     .with_residual = 1.01 * kDense,

@@ -166,7 +166,8 @@ TEST(PlanSites, TheirKernelsWithSelectedActivationsAreNamed) {
   RecipeConfig recipe = config.recipe;
   recipe.execution = Execution::kPacked;
   const auto kernel = [&](const Plan& plan, std::size_t site, std::string_view name) {
-    for (const NamedProduct& one : explain_plan(context, config, plan).at(site).packed)
+    const std::vector<ExplainedSite> sites = explain_plan(context, config, plan);
+    for (const NamedProduct& one : sites.at(site).packed)
       if (one.product == name) return one.verdict.kernel;
     return std::string();
   };

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "papers/recipe_run.h"
 #include "train/run/sparsity_records.h"
-#include "train/tiny_run.h"
 
 namespace twill {
 namespace {

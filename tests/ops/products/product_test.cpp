@@ -434,7 +434,7 @@ TEST(Product, SaysWhatDoesNotGoTogether) {
   });
   expect("sums must be f32 or f64, got bf16",
          [&](Product& product) { product.epilogue.sums = sums.view(); });
-  expect("scale must be", [&](Product& product) { product.a.scale.at = two.view(); });
+  expect("[product] scale", [&](Product& product) { product.a.scale.at = two.view(); });
 }
 
 TEST(Product, SaysWhatIsWrongWithItsShapes) {
