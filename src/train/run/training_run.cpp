@@ -286,8 +286,8 @@ class Run {
     listener_.on_phase(step, describe(sparsity.phase()));
   }
 
-  // What leaves the house decides; in a sparse phase the plain weights and the function that is
-  // trained stand beside it.
+  // The loss of the exported weights decides; in a sparse phase that of the plain weights and that of the
+  // function that is trained stand beside it.
   void evaluate() {
     const double loss = trainer_->evaluate();
     MetricRecord record;
