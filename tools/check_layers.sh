@@ -15,17 +15,16 @@ base:
 tensor:     base
 ops:        base tensor
 backends:   base tensor ops
-measure:    base tensor ops nn
+measure:    base tensor ops
 sparsity:   base tensor ops nn measure
 nn:         base tensor ops
 models:     base tensor ops sparsity nn
-dist:       base tensor
 io:         base tensor
 data:       base tensor io
 exchange:   base tensor ops sparsity nn models io data
 eval:       base tensor ops sparsity nn models io data
-train:      base tensor ops measure sparsity nn models dist io data exchange
-cli:        base tensor ops measure sparsity nn models dist io data exchange eval train
+train:      base tensor ops measure sparsity nn models io data exchange
+cli:        base tensor ops measure sparsity nn models io data exchange eval train
 '
 
 # Reads "path:line:include" and prints what breaks a rule. Paths start at src/ or include/.

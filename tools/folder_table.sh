@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 #
 # The tables of docs/architecture.md: folders of src/ with their lines and what they may include (from
-# tools/check_layers.sh), and what a division of walls changed since a commit.
+# tools/check_layers.sh), and the longest files and widest folders beside those of an earlier commit.
 #
 #   tools/folder_table.sh           prints them
 #   tools/folder_table.sh --write   puts them between the marks in docs/architecture.md

@@ -179,8 +179,8 @@ TEST(Recipe, WhatTheModelMustHave) {
   expect_no_run(
       {"recipe=ste", "recipe.layers=head"},
       "recipe: weights.pattern = \"2:4\" has the head in scope, whose weight is the "
-      "embedding's too: a model that leaves the house could not have one projected and the "
-      "other not; set model.tied_head=false, or leave \"head\" out");
+      "embedding's too: an exported model could not have one projected and the other not; set "
+      "model.tied_head=false, or leave \"head\" out");
   expect_no_run({"recipe=venom"},
                 "recipe venom is made for model.ffn.activation = \"relu2\", got \"gelu");
   expect_no_run({"recipe=relu2-24", "train.steps=60", "recipe.needs_activation=\"\"",

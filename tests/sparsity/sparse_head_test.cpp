@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // The head in the scope of recipes that project, sample and round: it trains masked and packed, resumes, and
-// leaves the house as it was trained.
+// is exported as it was trained.
 #include <algorithm>
 
 #include <gtest/gtest.h>

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Which weights leave the house: while a recipe projects the forward product's weight, evaluation,
-// sampling and export take the projected one.
+// Which weights are exported: while a recipe projects the forward product's weight, evaluation, sampling
+// and export take the projected one.
 #pragma once
 
 #include <string>

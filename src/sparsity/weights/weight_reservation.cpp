@@ -62,7 +62,7 @@ void WeightSteering::check_layer(const LinearSeam& seam) const {
     require(
         !seam.shares_weight || !twill::projects(phase),
         "recipe: weights.pattern = \"{}\" has the head in scope, whose weight is the embedding's "
-        "too: a model that leaves the house could not have one projected and the other not; set "
+        "too: an exported model could not have one projected and the other not; set "
         "model.tied_head=false, or leave \"head\" out of the layers",
         word_of(phase.weights.pattern));
   }

@@ -30,7 +30,7 @@ std::string imported_from(const std::string& checkpoint);
 // Puts weights, moments and progress back. Throws twill::Error naming the file and what is wrong.
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer);
 
-// Weights only, into a model of any mode: those that leave the house, which in a sparse phase are the
+// Weights only, into a model of any mode: those that are exported, which in a sparse phase are the
 // projected ones (sparsity/weights/deployment.h). This and load_model_config read a checkpoint that
 // require_undamaged() has let pass: a large file is hashed once.
 void load_weights(const std::string& checkpoint, Builder& builder);

@@ -294,8 +294,8 @@ class Run {
       metrics_.write(runs_record(step + 1, *runs));
   }
 
-  // What leaves the house decides; in a sparse phase the plain weights and the function that is
-  // trained stand beside it.
+  // The loss of the exported weights decides; in a sparse phase that of the plain weights and that of the
+  // function that is trained stand beside it.
   void evaluate() {
     const double loss = trainer_->evaluate();
     MetricRecord record;

@@ -77,7 +77,7 @@ class Trainer {
   // A step whose update was not applied will be done again: `before` is where it began.
   void take_back(const Progress& before);
 
-  // Mean loss over the validation examples, of the model as it would leave the house now: projected
+  // Mean loss over the validation examples, of the model as it would be exported now: projected
   // weights, but every activation and causal attention.
   double evaluate();
   // The same of the plain master weights, and of the model with everything as in training: what a
