@@ -49,7 +49,8 @@ int run_export(const ExportCommand& command) {
   print_model(config, command.dtype);
   if (any.source->format() == "Twill")
     if (const std::int64_t layers = num_projected_layers(any.source->path()); layers > 0)
-      fmt::print("weights     projected in {} layers: the run stands in a sparse phase\n", layers);
+      fmt::print("weights     projected in {} matrices: the run stands in a sparse phase\n",
+                 layers);
   for (const WrittenFile& file : files)
     fmt::print("wrote       {}/{} ({})\n", command.folder, file.name, format_bytes(file.bytes));
   fmt::print(
