@@ -61,7 +61,7 @@ std::vector<RunSummary> chosen_runs(const RunsCommand& command) {
   return runs;
 }
 
-int print_list(const RunsCommand& command) {
+int print_runs(const RunsCommand& command) {
   const std::vector<RunSummary> runs = chosen_runs(command);
   if (runs.empty()) {
     fmt::print("no runs in {}; `{} train` makes one\n", command.runs_dir, command_name());
@@ -142,7 +142,7 @@ int prune_runs(const RunsCommand& command) {
 
 int run_runs(const RunsCommand& command) {
   require(command.prune || !command.yes, "--yes is for --prune");
-  return command.prune ? prune_runs(command) : print_list(command);
+  return command.prune ? prune_runs(command) : print_runs(command);
 }
 
 }  // namespace twill::cli
