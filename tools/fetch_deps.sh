@@ -14,7 +14,11 @@
 # What is there already is left alone. The last line on standard error says what went wrong.
 
 set -u
-cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." || exit 2
+script=$(readlink -f -- "$0")
+cd -- "$(dirname -- "$script")/.." || exit 2
+case " $* " in
+  *' --help '* | *' -h '*) sed -n '4,/^$/s/^# \{0,1\}//p' "$script" && exit 0 ;;
+esac
 
 say() { printf 'twill: %s\n' "$*" >&2; }
 die() {

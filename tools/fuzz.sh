@@ -11,7 +11,11 @@
 # target goes to build/fuzz/results.txt. Exit 1 when there was a finding.
 
 set -uo pipefail
-cd -- "$(dirname -- "$(readlink -f -- "$0")")/.." || exit 2
+script=$(readlink -f -- "$0")
+cd -- "$(dirname -- "$script")/.." || exit 2
+case " $* " in
+  *' --help '* | *' -h '*) sed -n '4,/^$/s/^# \{0,1\}//p' "$script" && exit 0 ;;
+esac
 
 build=${TWILL_FUZZ_BUILD:-build/fuzz}
 runs=${TWILL_FUZZ_RUNS:-10000000}

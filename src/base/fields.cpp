@@ -33,6 +33,13 @@ std::string nearest(std::string_view word, std::span<const std::string> known) {
   return best == known.end() ? std::string() : *best;
 }
 
+std::string near(std::string_view word, std::span<const std::string> known) {
+  const std::string best = nearest(word, known);
+  const std::size_t allowed = std::max<std::size_t>(2, word.size() / 3);
+  const bool is_near = edit_distance(word, best) <= std::min(allowed, word.size() - 1);
+  return !word.empty() && is_near ? best : std::string();
+}
+
 std::string join_choices(Choices choices) {
   std::string joined;
   for (std::size_t i = 0; i < choices.size(); ++i) {

@@ -123,6 +123,10 @@ class FieldVisitor {
 // The known word with the smallest edit distance to `word`; empty when nothing is known.
 std::string nearest(std::string_view word, std::span<const std::string> known);
 
+// The same, but empty where even that one is another word: at most a third of the letters, and two of
+// a short word, may differ.
+std::string near(std::string_view word, std::span<const std::string> known);
+
 // "a, b or c", for error messages.
 std::string join_choices(Choices choices);
 

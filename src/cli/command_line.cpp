@@ -1,23 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
-// What each command takes. The only file that sees CLI11.
+// What each command takes. Only this and bench_options.cpp see CLI11.
 #include "cli/command_line.h"
 
+#include <algorithm>
+#include <span>
 #include <string>
 #include <vector>
 
 #include <fmt/format.h>
 #include <CLI/CLI.hpp>
 
-#include "base/fields.h"
+#include "cli/bench_options.h"
 #include "cli/commands.h"
+#include "cli/options.h"
+#include "cli/unknown_word.h"
 #include "twill/version.h"
 
 namespace twill::cli {
 namespace {
 
+constexpr const char* kRunsFooter =
+    "To draw the losses of runs beside each other: tools/plot_metrics.py RUN... --out losses.svg";
+
 struct CommandLine {
   CLI::App app{"Twill pre-trains transformers with hardware sparsity.", "twill"};
   TrainCommand train;
+  RunsCommand runs;
   SampleCommand sample;
   EvalCommand eval;
   ConfigCommand config;
@@ -40,38 +48,6 @@ struct CommandLine {
 constexpr const char* kFooter =
     "Start with `twill train`: it needs no arguments. `twill config --help` explains every key.";
 
-// CLI11's own checks of a sign name the largest double, all 309 digits of it.
-CLI::Validator at_least(std::int64_t low) {
-  const auto check = [low](const std::string& word) {
-    std::int64_t value = 0;
-    const bool good = CLI::detail::lexical_cast(word, value) && value >= low;
-    return good ? std::string() : fmt::format("{} is not a whole number from {} on", word, low);
-  };
-  return CLI::Validator(check, fmt::format("{} or more", low));
-}
-
-void add_words(CLI::App& command, std::vector<std::string>& words) {
-  command.add_option("words", words, "[CONFIG.toml] [key=value ...]")->option_text(" ");
-  command.allow_extras();
-}
-
-void add_threads(CLI::App& command, std::int64_t& threads) {
-  command.add_option("--threads", threads, "threads to use; 0: all cores")
-      ->check(CLI::Range(std::int64_t{0}, std::int64_t{4096}))
-      ->capture_default_str();
-}
-
-void add_runs_dir(CLI::App& command, std::string& runs_dir) {
-  command.add_option("--dir", runs_dir, "folder that holds the runs")->capture_default_str();
-}
-
-// A command of its own, `twill NAME …`, or one of a group, `twill GROUP NAME …`.
-CLI::App* add_command(CLI::App& parent, const char* name, const char* what) {
-  CLI::App* command = parent.add_subcommand(name, what);
-  command->allow_extras();  // reject() says which word was meant
-  return command;
-}
-
 CLI::App* add_group(CommandLine& line, const char* name, const char* what) {
   CLI::App* group = add_command(line.app, name, what);
   group->require_subcommand(0, 1);
@@ -82,6 +58,14 @@ void describe_training(CommandLine& line) {
   CLI::App* train = add_command(line.app, "train", "train a model: [CONFIG.toml] [key=value ...]");
   add_words(*train, line.train.words);
   train->add_option("--resume", line.train.resume, "go on with this run (a name or a path)");
+
+  CLI::App* runs = add_command(line.app, "runs", "list the runs, or free what they no longer need");
+  runs->add_option("RUN", line.runs.names, "these runs alone; without one, all of the folder");
+  runs->add_flag("--prune", line.runs.prune,
+                 "remove all checkpoints but the latest of each run; shows them and asks first");
+  runs->add_flag("--yes", line.runs.yes, "--prune: do not ask");
+  add_runs_dir(*runs, line.runs.runs_dir);
+  runs->footer(kRunsFooter);
 
   CLI::App* config = add_command(line.app, "config",
                                  "print the resolved configuration: [CONFIG.toml] [key=value ...]");
@@ -99,50 +83,7 @@ void describe_measuring(CommandLine& line) {
   plan->add_flag("--explain", line.plan.explain,
                  "name the kernel of each product, and why a quicker one declined");
   plan->add_flag("--quiet", line.plan.quiet, "measure and keep the plan, print nothing");
-
-  CLI::App* bench = add_command(line.app, "bench",
-                                "where the time goes: step, block, ffn [CONFIG.toml] [key=value "
-                                "...], gemm, or tokenizer TEXT");
-  BenchCommand& command = line.bench;
-  bench->add_option("what", command.what, "step, block, ffn, gemm or tokenizer")->required();
-  add_words(*bench, command.words);
-  bench->add_option("--json", command.json, "also write the result to this file");
-  add_threads(*bench, command.threads);
-  bench->add_option("--steps", command.steps, "steps to time, or passes over the text")
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{100000}))
-      ->capture_default_str();
-  bench->add_flag("--turns", command.turns,
-                  "step: time --steps of them for every line of standard input, to take turns with "
-                  "another program (bench/peers/compare_steps.py)");
-  bench->add_flag(
-      "--against-dense", command.against_dense,
-      "step: in turns of up to --steps with a dense trainer, and their ratio; on a GPU each "
-      "alone as well");
-  bench->add_option("--rounds", command.rounds, "step --against-dense: turns of each; 0: 30, GPU 7")
-      ->check(at_least(0))
-      ->capture_default_str();
-  bench
-      ->add_option("--at", command.at,
-                   "step, block, ffn: the recipe as it is at this fraction of a run")
-      ->check(CLI::Range(0.0, 1.0));
-  bench->add_option("--shapes", command.shapes, "gemm: weights as 2048x512,512x2048")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  bench->add_option("--tokens", command.tokens, "gemm: rows of the other operand, with commas")
-      ->delimiter(',')
-      ->check(CLI::Range(std::int64_t{1}, std::int64_t{1} << 24))
-      ->allow_extra_args(false);
-  bench
-      ->add_option("--patterns", command.patterns,
-                   "gemm: among 2:4-transposable, 2:4, V:2:8 and shares of zeros as 90%")
-      ->delimiter(',')
-      ->allow_extra_args(false);
-  bench
-      ->add_option("--seconds", command.seconds,
-                   "gemm, block, ffn: for each comparison; gemm on a GPU: of each candidate")
-      ->check(CLI::Range(0.0, 3600.0))
-      ->capture_default_str();
-  bench->add_option("--tokenizer", command.tokenizer, "tokenizer: \"byte\", a folder or a file");
+  describe_bench(line.app, line.bench);
 }
 
 void describe_use(CommandLine& line) {
@@ -195,6 +136,7 @@ void describe_text(CommandLine& line) {
   train->add_option("--vocab", line.tokenizer_train.vocab, "tokens to end with")
       ->check(CLI::Range(std::int64_t{257}, std::int64_t{1} << 20))
       ->capture_default_str();
+  add_text_key(*train, line.tokenizer_train.text_key);
   train->add_option("--min-count", line.tokenizer_train.min_count, "rarer pairs are not joined")
       ->check(at_least(1))
       ->capture_default_str();
@@ -227,8 +169,7 @@ void describe_data(CommandLine& line) {
       ->check(at_least(0))
       ->capture_default_str();
   prepare->add_flag("--keep-order", command.keep_order, "do not shuffle the documents");
-  prepare->add_option("--text-key", command.text_key, "where a line of JSON Lines holds its text")
-      ->capture_default_str();
+  add_text_key(*prepare, command.text_key);
   prepare->add_option("--shard-tokens", command.shard_tokens, "tokens per shard")
       ->check(CLI::Range(std::int64_t{1024}, (std::int64_t{1} << 31) - 1))
       ->capture_default_str();
@@ -239,6 +180,7 @@ void describe_data(CommandLine& line) {
       ->add_option("FILE", line.data_inspect.file, "a shard, a text, or a folder made by prepare")
       ->required();
   inspect->add_option("--tokenizer", line.data_inspect.tokenizer, "show the text as well");
+  add_text_key(*inspect, line.data_inspect.text_key);
   inspect->add_option("--tokens", line.data_inspect.tokens, "tokens to show")
       ->check(at_least(0))
       ->capture_default_str();
@@ -328,15 +270,27 @@ void describe(CommandLine& line) {
   add_command(line.app, "info", "version, backends, CPU features, libraries");
 }
 
+// "tune decay"; empty for the program itself.
+std::string full_name(const CLI::App& command) {
+  const CLI::App* parent = command.get_parent();
+  if (parent == nullptr) return {};
+  const std::string group = full_name(*parent);
+  return group.empty() ? command.get_name() : group + " " + command.get_name();
+}
+
 // CLI11 says which word it did not expect, not which one was meant.
-int reject(const CLI::App& command, const std::vector<std::string>& words) {
-  std::vector<std::string> known;
-  for (const CLI::Option* option : command.get_options())
-    for (const std::string& name : option->get_lnames()) known.push_back("--" + name);
+int reject(const CLI::App& command, const std::string& word, std::span<const std::string> line) {
+  UnknownWord unknown{.word = word, .next = {}, .command = full_name(command), .known = {}};
+  const auto at = std::ranges::find(line, word);
+  if (at != line.end() && at + 1 != line.end()) unknown.next = at[1];
+  for (const CLI::Option* option : command.get_options()) {
+    for (const std::string& name : option->get_lnames()) unknown.known.push_back("--" + name);
+    const std::string name = option->get_name();
+    unknown.takes_settings |= name == "words" || name == "overrides";
+  }
   for (const CLI::App* other : command.get_subcommands([](const CLI::App*) { return true; }))
-    known.push_back(other->get_name());
-  fmt::print(stderr, "twill: unknown word '{}'; did you mean '{}'?\n", words.front(),
-             nearest(words.front(), known));
+    unknown.known.push_back(other->get_name());
+  fmt::print(stderr, "twill: {}\n", unknown_word_text(unknown));
   return kUserCanFix;
 }
 
@@ -355,10 +309,9 @@ int run_config_command(const CommandLine& line) {
 
 int dispatch(CommandLine& line) {
   const CLI::App& command = chosen_command(line.app);
-  const CLI::App* parent = command.get_parent();
-  const std::string group = parent == nullptr || parent == &line.app ? "" : parent->get_name();
-  const std::string name = group.empty() ? command.get_name() : group + " " + command.get_name();
+  const std::string name = full_name(command);
   if (name == "train") return run_train(line.train);
+  if (name == "runs") return run_runs(line.runs);
   if (name == "sample") return run_sample(line.sample);
   if (name == "eval") return run_eval(line.eval);
   if (name == "plan") return run_plan(line.plan);
@@ -385,18 +338,20 @@ int dispatch(CommandLine& line) {
 int parse_and_run(int argc, char** argv) {
   CommandLine line;
   describe(line);
+  const std::vector<std::string> words(argv + 1, argv + argc);
+  narrow_bench_help(line.app, words);
   try {
     line.app.parse(argc, argv);
   } catch (const CLI::Success& wish) {  // --help, --version
     return line.app.exit(wish);
   } catch (const CLI::ParseError& error) {
     const std::vector<std::string> left = line.app.remaining(true);
-    if (!left.empty()) return reject(chosen_command(line.app), left);
+    if (!left.empty()) return reject(chosen_command(line.app), left.front(), words);
     fmt::print(stderr, "twill: {}\n", error.what());
     return kUserCanFix;
   }
   const std::vector<std::string> left = line.app.remaining(true);
-  return left.empty() ? dispatch(line) : reject(chosen_command(line.app), left);
+  return left.empty() ? dispatch(line) : reject(chosen_command(line.app), left.front(), words);
 }
 
 }  // namespace twill::cli

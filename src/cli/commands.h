@@ -20,6 +20,14 @@ struct TrainCommand {
 };
 int run_train(const TrainCommand& command);
 
+struct RunsCommand {
+  std::vector<std::string> names;  // empty: all of the folder
+  bool prune = false;
+  bool yes = false;
+  std::string runs_dir = "runs";
+};
+int run_runs(const RunsCommand& command);
+
 struct SampleCommand {
   std::string run;
   std::vector<std::string> overrides;  // key=value …
@@ -89,6 +97,7 @@ struct TokenizerTrainCommand {
   std::vector<std::string> texts;
   std::string out;
   std::int64_t vocab = 8192;
+  std::string text_key = "text";
   std::int64_t min_count = 2;
   std::int64_t threads = 0;
 };
@@ -118,6 +127,7 @@ int run_data_prepare(const DataPrepareCommand& command);
 struct DataInspectCommand {
   std::string file;
   std::string tokenizer;  // shows text beside ids; may be empty
+  std::string text_key = "text";
   std::int64_t tokens = 64;
 };
 int run_data_inspect(const DataInspectCommand& command);

@@ -7,6 +7,7 @@
 #include "cli/commands.h"
 #include "cli/screen/terminal.h"
 #include "cli/screen/text_format.h"
+#include "data/document_reader.h"
 #include "data/shards/prepare.h"
 
 namespace twill::cli {
@@ -83,6 +84,11 @@ void print_summary(const std::string& folder, const PrepareResult& result, doubl
     fmt::print("prepared    {} of text in {}\n", format_bytes(bytes), format_duration(seconds));
   line("train", manifest.train);
   line("validation", manifest.validation);
+  if (total_documents(manifest.train) == 1 && manifest.validation.empty())
+    fmt::print(
+        "note        the text is one document: no line {} divides it; training will validate on "
+        "its last part\n",
+        kDocumentSeparator);
   fmt::print("train on it {} train data.train={}\n", command_name(), folder);
 }
 

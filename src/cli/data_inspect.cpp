@@ -122,9 +122,15 @@ void inspect_folder(const std::string& folder, std::string tokenizer_path, std::
   show_first(TokenShard::tokens(first), tokenizer.get(), count);
 }
 
+// A text that nothing divides is one document, which is rarely what was meant.
+std::string one_document_text(const DocumentStream& stream, const ManifestSource& facts) {
+  if (stream.json_lines() || facts.documents != 1) return {};
+  return fmt::format(": no line {} divides it", kDocumentSeparator);
+}
+
 // Opens the file once: a pipe gives its bytes only once.
-void inspect_text(const std::string& path) {
-  DocumentStream stream({path}, {}, "FILE");
+void inspect_text(const std::string& path, const std::string& text_key) {
+  DocumentStream stream({path}, {.text_key = text_key}, "FILE");
   while (!stream.next_batch(std::int64_t{1} << 24).documents.empty()) continue;
   const ManifestSource& facts = stream.sources().front();
   line("file", path);
@@ -133,7 +139,7 @@ void inspect_text(const std::string& path) {
   line("bytes", fmt::format("{} ({})", facts.bytes, format_bytes(facts.bytes)));
   if (stream.compression() != "none" && stream.total_bytes() > 0)
     line("packed bytes", fmt::format("{}", stream.total_bytes()));
-  line("documents", fmt::format("{}", facts.documents));
+  line("documents", fmt::format("{}{}", facts.documents, one_document_text(stream, facts)));
   line("hash", facts.hash);
 }
 
@@ -154,7 +160,7 @@ int run_data_inspect(const DataInspectCommand& command) {
     if (file.ends_with(".idx") || recognise_shard(file))
       inspect_shard(file, tokenizer.get(), command.tokens);
     else
-      inspect_text(file);
+      inspect_text(file, command.text_key);
   }
   return kDone;
 }

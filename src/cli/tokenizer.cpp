@@ -94,7 +94,9 @@ int run_tokenizer_train(const TokenizerTrainCommand& command) {
   ThreadPool pool(threads_of(command.threads));
   std::vector<WordCount> words;
   {
-    const std::string text = load_text(command.texts, "TEXT");
+    const std::string text =
+        read_texts(command.texts, {.key = "TEXT", .documents = {.text_key = command.text_key}})
+            .text;
     create_directories(command.out);  // before the work: it may be impossible
     words = count_words(text, pool);
     fmt::print("{} different words in {} bytes, counted in {:.1f} s\n", words.size(), text.size(),

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/corpus.h"
 
+#include <filesystem>
 #include <memory>
 #include <string_view>
+#include <system_error>
 
 #include "base/hash.h"
 #include "base/require.h"
 #include "data/document_encoder.h"
+#include "data/source_parts.h"
 #include "data/token_source.h"
 
 namespace twill {
@@ -53,6 +56,27 @@ std::unique_ptr<DocumentEncoder> encoder_of(const TokenIds& ids, int threads) {
   return std::make_unique<DocumentEncoder>(*ids.tokenizer, threads);
 }
 
+LoadedSource load_validation_source(const DataConfig& config, DocumentEncoder* encoder,
+                                    const TokenIds& ids) {
+  return load_source(config.validation, encoder, ids,
+                     {.key = "data.validation", .text_key = config.text_key});
+}
+
+// What a person should know of a source; `apart`: data.validation is given.
+void note_source(Corpus& corpus, const Part& part, const LoadedSource& source, bool apart) {
+  for (const std::string& note : source.notes) corpus.notes.push_back(note);
+  for (const std::string& path : part.paths) {
+    std::error_code ignored;
+    if (part_named(std::filesystem::path(path).filename().native()) == DataPart::kValidation &&
+        std::filesystem::is_regular_file(path, ignored))
+      corpus.notes.push_back(
+          fmt::format("{} is named for validation and trained on: {} names it", path, part.key));
+  }
+  if (apart || source.validated_by.empty()) return;
+  if (corpus.validated_by.find(source.validated_by) != std::string::npos) return;
+  corpus.validated_by += (corpus.validated_by.empty() ? "" : "; ") + source.validated_by;
+}
+
 void require_window(const DataConfig& config, const TokenSequence& validation,
                     std::int64_t sequence) {
   require(validation.size() > sequence,
@@ -88,10 +112,13 @@ void DataConfig::fields(FieldVisitor& visit) {
         "training data: texts (plain, JSON Lines, .gz, .xz, .zst), token shards, folders, globs, a "
         "folder made by `data prepare`, or \"builtin\"",
         OnResume::kFree);
+  visit("text_key", text_key, {}, "which member of a line of JSON Lines is the text",
+        OnResume::kFree);
   visit.list("source", source, "a weighted mix of sources, instead of data.train");
   visit("validation", validation,
         "validation data, given like the training data; empty: the validation shards of a prepared "
-        "folder, else the end of the training data",
+        "folder, the files of a folder that are named for it (val.bin), else the end of the "
+        "training data",
         OnResume::kFree);
   visit("validation_fraction", validation_fraction, Range<double>{0.0001, 0.9},
         "share of the training data kept for validation where nothing else is given");
@@ -127,19 +154,28 @@ Corpus load_corpus(const DataConfig& config, const TokenIds& ids, const BatchSha
   Corpus corpus;
   std::vector<std::string> hashes;
   for (const Part& part : parts) {
-    LoadedSource source = load_source(
-        part.paths, encoder.get(), ids,
-        {.key = part.key, .validation_fraction = apart ? 0.0 : config.validation_fraction});
+    LoadedSource source =
+        load_source(part.paths, encoder.get(), ids,
+                    {.key = part.key,
+                     .validation_fraction = apart ? 0.0 : config.validation_fraction,
+                     .text_key = config.text_key});
+    require(
+        !source.train.empty() || source.validation.empty(),
+        "{}: nothing to learn from: every file is named for validation ({}); give a file by its "
+        "own name to train on it all the same",
+        part.key, source.validated_by);
     hashes.push_back(source.hash);
+    note_source(corpus, part, source, apart);
     if (!apart) corpus.validation.append(source.validation);
     corpus.sources.push_back(
         {part.paths.empty() ? "" : part.paths.front(), part.weight, std::move(source.train)});
   }
   std::string validation_hash;
   if (apart) {
-    const LoadedSource source =
-        load_source(config.validation, encoder.get(), ids, {.key = "data.validation"});
+    const LoadedSource source = load_validation_source(config, encoder.get(), ids);
     validation_hash = source.hash;
+    corpus.validated_by =
+        source.validation.empty() ? list_files(config.validation) : source.validated_by;
     // A prepared folder means its validation shards, anything else all of it.
     corpus.validation = source.validation.empty() ? source.train : source.validation;
   }
@@ -162,15 +198,15 @@ TokenSequence load_validation(const DataConfig& config, const TokenIds& ids,
   TokenSequence validation;
   // Data of their own make the training data unnecessary: they may be gone.
   if (!config.validation.empty()) {
-    const LoadedSource source =
-        load_source(config.validation, encoder.get(), ids, {.key = "data.validation"});
+    const LoadedSource source = load_validation_source(config, encoder.get(), ids);
     validation = source.validation.empty() ? source.train : source.validation;
   } else {
     for (const Part& part : parts_of(config))
       validation.append(load_source(part.paths, encoder.get(), ids,
                                     {.key = part.key,
                                      .validation_fraction = config.validation_fraction,
-                                     .validation_only = true})
+                                     .validation_only = true,
+                                     .text_key = config.text_key})
                             .validation);
   }
   require_window(config, validation, sequence);

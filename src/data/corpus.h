@@ -25,6 +25,7 @@ struct DataConfig {
   std::vector<DataSource> source;
   std::vector<std::string> validation;
   double validation_fraction = 0.1;
+  std::string text_key = "text";
   std::string tokenizer = "auto";
   std::string hash;
 
@@ -41,6 +42,10 @@ struct Corpus {
   std::vector<TrainingSource> sources;  // one, unless data.source gives several
   TokenSequence validation;             // at least one window
   std::string hash;                     // of everything, hash_text() form
+  // For people: where the validation part is from ("val.bin", "the last 10%"), and sentences about
+  // the data that a person should read once.
+  std::string validated_by;
+  std::vector<std::string> notes;
 
   std::int64_t train_tokens() const;
 };
@@ -49,8 +54,8 @@ struct Corpus {
 std::string data_tokenizer(const DataConfig& config);
 
 // Loads the sources, encoding texts on `threads` threads (0: all cores). The validation part is
-// data.validation, or what each source sets apart: a prepared folder its own shards, anything else
-// its last fraction. Throws twill::Error when something is missing or too short for one batch, when
+// data.validation, or what each source sets apart: a prepared folder its own shards, a folder with
+// files named for validation those, anything else its last fraction. Throws twill::Error when something is missing or too short for one batch, when
 // ids do not fit the tokenizer, or when config.hash is set and the data are others.
 Corpus load_corpus(const DataConfig& config, const TokenIds& ids, const BatchShape& batch,
                    int threads = 0);

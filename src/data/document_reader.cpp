@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "data/document_reader.h"
 
+#include <algorithm>
 #include <array>
 #include <utility>
 
@@ -23,6 +24,28 @@ bool named_json_lines(std::string_view path) {
   return false;
 }
 
+// "it has \"id\", \"content\"", for a message about a key that is missing.
+std::string keys_text(std::string_view object) {
+  constexpr std::size_t kShown = 8;
+  const std::vector<std::string> keys = json_keys(object);
+  if (keys.empty()) return "it is empty";
+  std::string text = "it has ";
+  for (std::size_t i = 0; i < std::min(keys.size(), kShown); ++i)
+    text += (i > 0 ? ", " : "") + json_quoted(keys[i]);
+  return keys.size() > kShown ? fmt::format("{} and {} more", text, keys.size() - kShown) : text;
+}
+
+// From where on a line of its own ends a document; npos: nowhere.
+std::size_t find_separator(std::string_view text, std::size_t from) {
+  for (std::size_t at = text.find(kDocumentSeparator, from); at != text.npos;
+       at = text.find(kDocumentSeparator, at + 1)) {
+    const std::size_t after = at + kDocumentSeparator.size();
+    if ((at == 0 || text[at - 1] == '\n') && (after == text.size() || text[after] == '\n'))
+      return at;
+  }
+  return text.npos;
+}
+
 }  // namespace
 
 bool is_json_lines(std::string_view path, std::string_view first_line, std::string_view text_key) {
@@ -35,8 +58,9 @@ bool is_json_lines(std::string_view path, std::string_view first_line, std::stri
   }
 }
 
-std::string json_document(std::string_view line, std::string_view text_key,
+std::string json_document(std::string_view line, const DocumentOptions& options,
                           const std::string& where) {
+  const std::string& text_key = options.text_key;
   JsonMember member;
   try {
     member = json_member(line, text_key);
@@ -46,11 +70,14 @@ std::string json_document(std::string_view line, std::string_view text_key,
   require(member.document_kind == "an object", "{}: expected a JSON object, got {}", where,
           member.document_kind);
   require(member.kind != "absent",
-          "{}: the object has no key \"{}\"; name the key with `data prepare --text-key`", where,
-          text_key);
-  require(member.kind == "text", "{}: \"{}\" is {}, expected text", where, text_key, member.kind);
+          "{}: the object has no key \"{}\"; {}: name the one that holds the text by {}", where,
+          text_key, keys_text(line), options.text_key_option);
+  require(member.kind == "text", "{}: \"{}\" is {}, expected text; name another key by {}", where,
+          text_key, member.kind, options.text_key_option);
   return std::move(member.text);
 }
+
+bool has_separator(std::string_view text) { return find_separator(text, 0) != text.npos; }
 
 std::vector<std::string_view> split_documents(std::string_view text) {
   std::vector<std::string_view> documents;
@@ -58,14 +85,10 @@ std::vector<std::string_view> split_documents(std::string_view text) {
   const auto end_document = [&](std::size_t end) {
     if (end > begin) documents.push_back(text.substr(begin, end - begin));
   };
-  for (std::size_t at = text.find(kDocumentSeparator); at != text.npos;
-       at = text.find(kDocumentSeparator, at + 1)) {
-    const std::size_t after = at + kDocumentSeparator.size();
-    const bool whole_line =
-        (at == 0 || text[at - 1] == '\n') && (after == text.size() || text[after] == '\n');
-    if (!whole_line) continue;
+  for (std::size_t at = find_separator(text, 0); at != text.npos;
+       at = find_separator(text, begin)) {
     end_document(at);
-    begin = std::min(after + 1, text.size());
+    begin = std::min(at + kDocumentSeparator.size() + 1, text.size());
   }
   end_document(text.size());
   return documents;
@@ -107,7 +130,7 @@ bool DocumentReader::next_text(std::string& document) {
 bool DocumentReader::next_json(std::string& document) {
   while (std::exchange(pending_, false) || next_line()) {
     if (blank(line_)) continue;
-    document = json_document(line_, options_.text_key,
+    document = json_document(line_, options_,
                              fmt::format("{}: line {}", source_.path(), lines_.line_number()));
     if (!document.empty()) return true;
   }

@@ -21,7 +21,8 @@ inline constexpr std::string_view kDocumentSeparator = "<|endoftext|>";
 
 struct DocumentOptions {
   std::string text_key = "text";
-  std::size_t max_bytes = kMaxDocumentBytes;  // of one document
+  std::string text_key_option = "--text-key";  // where a person sets it, for messages
+  std::size_t max_bytes = kMaxDocumentBytes;   // of one document
 };
 
 // One document after the other; holds one in memory. Borrows its source.
@@ -50,8 +51,11 @@ class DocumentReader {
 bool is_json_lines(std::string_view path, std::string_view first_line, std::string_view text_key);
 
 // The document in one line of JSON Lines; `where` begins the message: "a.jsonl: line 3".
-std::string json_document(std::string_view line, std::string_view text_key,
+std::string json_document(std::string_view line, const DocumentOptions& options,
                           const std::string& where);
+
+// Whether a line of the text ends a document.
+bool has_separator(std::string_view text);
 
 // The documents of a text in memory, by the rule above for plain text.
 std::vector<std::string_view> split_documents(std::string_view text);

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <cstdint>
 #include <filesystem>
+#include <iterator>
+#include <utility>
 
 #include "base/require.h"
 #include "data/builtin_corpus.h"
@@ -84,37 +86,46 @@ void append_document(std::string& text, std::string document, FileJoin join) {
 }
 
 // The documents of JSON Lines as one text.
-std::string text_of_json_lines(std::string_view lines, const std::string& path) {
+std::string text_of_json_lines(std::string_view lines, const std::string& path,
+                               const DocumentOptions& options) {
   std::string text;
   for (std::int64_t number = 1; !lines.empty(); ++number) {
     const std::size_t end = lines.find('\n');
     const std::string_view line = lines.substr(0, end);
     lines.remove_prefix(end == lines.npos ? lines.size() : end + 1);
     if (line.find_first_not_of(" \t\r") == line.npos) continue;
-    append_document(text, json_document(line, "text", fmt::format("{}: line {}", path, number)),
+    append_document(text, json_document(line, options, fmt::format("{}: line {}", path, number)),
                     FileJoin::kSeparator);
   }
   return text;
 }
 
-std::string read_document(const std::string& path, std::string_view key) {
-  const std::unique_ptr<ByteSource> source = open_text(path, key);
+void read_file_into(LoadedText& loaded, const std::string& path, const TextOptions& options) {
+  const std::unique_ptr<ByteSource> source = open_text(path, options.key);
   try {
     std::string content = read_all(*source, kMaxTextBytes);
     const std::string_view first_line(content.data(), std::min(content.find('\n'), content.size()));
-    return is_json_lines(path, first_line, "text") ? text_of_json_lines(content, path) : content;
+    const bool is_json = is_json_lines(path, first_line, options.documents.text_key);
+    if (is_json) content = text_of_json_lines(content, path, options.documents);
+    if (is_json || has_separator(content))
+      ++loaded.divided;
+    else if (!content.empty())
+      loaded.undivided.push_back(path);
+    append_document(loaded.text, std::move(content), options.join);
   } catch (const Error& error) {
-    fail("{}: {}", key, error.what());
+    fail("{}: {}", options.key, error.what());
   }
 }
 
-std::string load_source(const std::string& source, std::string_view key, FileJoin join) {
-  if (source == kBuiltinCorpus) return std::string(builtin_corpus());
-  std::string text;
-  for (const std::string& path : text_files(source, key))
-    append_document(text, read_document(path, key), join);
-  require(!text.empty(), "{}: {} is empty; give a text file, a folder or a glob", key, source);
-  return text;
+LoadedText read_source(const std::string& source, const TextOptions& options) {
+  if (source == kBuiltinCorpus)
+    return {.text = std::string(builtin_corpus()), .undivided = {}, .divided = 1};
+  LoadedText loaded;
+  for (const std::string& path : text_files(source, options.key))
+    read_file_into(loaded, path, options);
+  require(!loaded.text.empty(), "{}: {} is empty; give a text file, a folder or a glob",
+          options.key, source);
+  return loaded;
 }
 
 }  // namespace
@@ -135,13 +146,21 @@ std::unique_ptr<ByteSource> open_text(const std::string& path, std::string_view 
   }
 }
 
-std::string load_text(std::span<const std::string> sources, std::string_view key, FileJoin join) {
+LoadedText read_texts(std::span<const std::string> sources, const TextOptions& options) {
   require(!sources.empty(), "{}: no text given; give a text file, a folder, a glob or \"builtin\"",
-          key);
-  std::string text = load_source(sources[0], key, join);
-  for (const std::string& source : sources.subspan(1))
-    append_document(text, load_source(source, key, join), join);
-  return text;
+          options.key);
+  LoadedText all = read_source(sources[0], options);
+  for (const std::string& source : sources.subspan(1)) {
+    LoadedText next = read_source(source, options);
+    append_document(all.text, std::move(next.text), options.join);
+    std::ranges::move(next.undivided, std::back_inserter(all.undivided));
+    all.divided += next.divided;
+  }
+  return all;
+}
+
+std::string load_text(std::span<const std::string> sources, std::string_view key, FileJoin join) {
+  return read_texts(sources, {.key = key, .join = join}).text;
 }
 
 }  // namespace twill

@@ -2,12 +2,14 @@
 #pragma once
 
 #include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <span>
 #include <string>
 #include <string_view>
 #include <vector>
 
+#include "data/document_reader.h"
 #include "io/byte_source.h"
 
 namespace twill {
@@ -32,11 +34,25 @@ enum class FileJoin {
   kSeparator,  // that, and a separator line (data/document_reader.h)
 };
 
+struct TextOptions {
+  std::string_view key;  // begins messages
+  FileJoin join = FileJoin::kLineEnd;
+  DocumentOptions documents = {};  // which member of a line of JSON Lines is the text
+};
+
+struct LoadedText {
+  std::string text;
+  // Of the files that are neither JSON Lines nor built in: those without a separator line.
+  std::vector<std::string> undivided;
+  std::int64_t divided = 0;  // the files with one, and JSON Lines
+};
+
 // The bytes of all sources, in the order given, unpacked. JSON Lines become their documents with
 // separator lines between them.
 //
-// Throws twill::Error when a source is missing, unreadable, empty or longer than kMaxTextBytes;
-// `key` begins the message.
+// Throws twill::Error when a source is missing, unreadable, empty or longer than kMaxTextBytes.
+LoadedText read_texts(std::span<const std::string> sources, const TextOptions& options);
+// The text alone.
 std::string load_text(std::span<const std::string> sources, std::string_view key,
                       FileJoin join = FileJoin::kLineEnd);
 

@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <cmath>
+#include <filesystem>
+#include <utility>
 #include <vector>
 
 #include "base/hash.h"
@@ -10,6 +12,7 @@
 #include "data/shards/manifest.h"
 #include "data/shards/prepare.h"
 #include "data/shards/token_shard.h"
+#include "data/source_parts.h"
 #include "data/text_source.h"
 
 namespace twill {
@@ -27,23 +30,57 @@ std::size_t split_point(std::string_view text, double validation_fraction) {
   return split;
 }
 
-LoadedSource load_texts(std::span<const std::string> paths, DocumentEncoder* encoder,
-                        const TokenIds& ids, const LoadOptions& options) {
+// A file that moves from one part to the other makes other data.
+std::string hash_of_both(const std::string& train, const std::string& validation) {
+  Hasher hasher;
+  for (const std::string* hash : {&train, &validation}) hasher.add(hash->data(), hash->size());
+  return hash_text(hasher.value());
+}
+
+std::string last_part(double fraction) { return fmt::format("the last {:.3g}%", 100.0 * fraction); }
+
+// A model that sees one endless document never learns where one begins.
+void note_documents(LoadedSource& source, const LoadedText& text) {
+  const auto files = std::ssize(text.undivided);
+  if (files == 0 || text.divided > 0) return;
+  source.notes.push_back(fmt::format("{} {}: no line {} divides {}", list_files(text.undivided),
+                                     files == 1 ? "is one document" : "are one document each",
+                                     kDocumentSeparator, files == 1 ? "it" : "them"));
+}
+
+LoadedSource load_texts(const SourceParts& parts, DocumentEncoder* encoder, const TokenIds& ids,
+                        const LoadOptions& options) {
   require(
       encoder != nullptr && ids.tokenizer != nullptr,
       "{}: {} is a text, and data.tokenizer = \"{}\" reads token shards alone; name a tokenizer, "
       "or leave data.tokenizer out",
-      options.key, paths.empty() ? "it" : paths.front(), kNoTokenizer);
-  const FileJoin join = document_token(*ids.tokenizer) ? FileJoin::kSeparator : FileJoin::kLineEnd;
-  const std::string storage = load_text(paths, options.key, join);
-  const std::string_view text = storage;
-  const std::size_t split = options.validation_fraction > 0.0
-                                ? split_point(text, options.validation_fraction)
-                                : text.size();
+      options.key, parts.train.empty() ? "it" : parts.train.front(), kNoTokenizer);
+  const TextOptions text_options{
+      .key = options.key,
+      .join = document_token(*ids.tokenizer) ? FileJoin::kSeparator : FileJoin::kLineEnd,
+      .documents = {.text_key = options.text_key, .text_key_option = "data.text_key"}};
   LoadedSource source;
+  const bool is_named = !parts.validation.empty();
+  std::string validation_hash;
+  if (is_named) {
+    const LoadedText validation = read_texts(parts.validation, text_options);
+    source.validation = encoder->encode_text(validation.text);
+    validation_hash = hash_text(hash_bytes(validation.text.data(), validation.text.size()));
+    if (options.validation_only || parts.train.empty()) {
+      source.hash = validation_hash;
+      return source;
+    }
+  }
+  const LoadedText loaded = read_texts(parts.train, text_options);
+  const std::string_view text = loaded.text;
+  const bool cuts = options.validation_fraction > 0.0 && !is_named;
+  const std::size_t split = cuts ? split_point(text, options.validation_fraction) : text.size();
   source.hash = hash_text(hash_bytes(text.data(), text.size()));
+  if (is_named) source.hash = hash_of_both(source.hash, validation_hash);
   if (!options.validation_only) source.train = encoder->encode_text(text.substr(0, split));
-  source.validation = encoder->encode_text(text.substr(split));
+  if (cuts) source.validation = encoder->encode_text(text.substr(split));
+  if (cuts) source.validated_by = last_part(options.validation_fraction);
+  note_documents(source, loaded);
   return source;
 }
 
@@ -54,6 +91,7 @@ void set_end_apart(LoadedSource& source, double fraction) {
       static_cast<std::int64_t>(std::floor(static_cast<double>(all) * (1.0 - fraction)));
   source.validation = source.train.slice(kept, all - kept);
   source.train = source.train.slice(0, kept);
+  source.validated_by = last_part(fraction);
 }
 
 // Reads the shards once, and refuses ids that would fall outside the model.
@@ -79,16 +117,36 @@ std::string hash_of(const std::vector<ShardScan>& scans) {
   return hash_text(hasher.value());
 }
 
-LoadedSource load_shards(const std::vector<std::string>& files, const TokenIds& ids,
-                         const LoadOptions& options) {
+struct ShardPart {
+  TokenSequence tokens;
+  std::string hash;
+};
+
+ShardPart load_shards(const std::vector<std::string>& files, const TokenIds& ids,
+                      std::string_view key) {
   Shards shards;
-  LoadedSource source;
+  ShardPart part;
+  if (files.empty()) return part;
   for (const std::string& file : files) {
     shards.push_back(TokenShard::open(file));
-    source.train.append(TokenShard::tokens(shards.back()));
+    part.tokens.append(TokenShard::tokens(shards.back()));
   }
-  source.hash = hash_of(check_shards(shards, ids, options.key));
-  require(!source.train.empty(), "{}: {} holds no tokens", options.key, files.front());
+  part.hash = hash_of(check_shards(shards, ids, key));
+  require(!part.tokens.empty(), "{}: {} holds no tokens", key, files.front());
+  return part;
+}
+
+LoadedSource load_shards(const std::vector<std::string>& train,
+                         const std::vector<std::string>& validation, const TokenIds& ids,
+                         const LoadOptions& options) {
+  ShardPart learnt = load_shards(train, ids, options.key);
+  LoadedSource source;
+  source.train = std::move(learnt.tokens);
+  source.hash = learnt.hash;
+  if (validation.empty()) return source;
+  ShardPart kept = load_shards(validation, ids, options.key);
+  source.validation = std::move(kept.tokens);
+  source.hash = hash_of_both(learnt.hash, kept.hash);
   return source;
 }
 
@@ -150,8 +208,6 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
   std::string text;
   for (const std::string& path : paths)
     for (const std::string& file : text_files(path, key)) {
-      require(file != path || !file.ends_with(".idx"),
-              "{}: {} is the index of a Megatron file; give its .bin file", key, file);
       if (file.ends_with(".idx")) continue;
       if (file != kBuiltinCorpus && recognise_shard(file))
         shards.push_back(file);
@@ -163,6 +219,29 @@ std::vector<std::string> shard_files(std::span<const std::string> paths, std::st
             "{}: {} holds tokens, {} is a text; give them as two sources, [[data.source]]", key,
             shards.front(), text);
   return shards;
+}
+
+LoadedSource load_files(std::span<const std::string> paths, DocumentEncoder* encoder,
+                        const TokenIds& ids, const LoadOptions& options) {
+  for (const std::string& path : paths)
+    require(!path.ends_with(".idx") || !std::filesystem::is_regular_file(path),
+            "{}: {} is the index of a Megatron file; give its .bin file", options.key, path);
+  const SourceParts parts = divide_by_name(paths, options.key);
+  const std::vector<std::string> train = shard_files(parts.train, options.key);
+  const std::vector<std::string> validation = shard_files(parts.validation, options.key);
+  if (!parts.train.empty() && !parts.validation.empty() && train.empty() != validation.empty())
+    fail("{}: {} holds tokens, {} is a text; give one of them as data.validation", options.key,
+         (train.empty() ? validation : train).front(),
+         (train.empty() ? parts.train : parts.validation).front());
+  const bool are_shards = !train.empty() || !validation.empty();
+  LoadedSource source = are_shards ? load_shards(train, validation, ids, options)
+                                   : load_texts(parts, encoder, ids, options);
+  if (!parts.validation.empty()) source.validated_by = list_files(parts.validation);
+  if (!parts.unused.empty())
+    source.notes.push_back(fmt::format("{} {} not used: the names of others say what they are for",
+                                       list_files(parts.unused),
+                                       parts.unused.size() == 1 ? "is" : "are"));
+  return source;
 }
 
 }  // namespace
@@ -178,10 +257,9 @@ LoadedSource load_source(std::span<const std::string> paths, DocumentEncoder* en
             "of their own, [[data.source]]",
             options.key);
     source = load_folders(paths, ids, options);
+    if (!source.validation.empty()) source.validated_by = "its validation shards";
   } else {
-    const std::vector<std::string> files = shard_files(paths, options.key);
-    if (files.empty()) return load_texts(paths, encoder, ids, options);
-    source = load_shards(files, ids, options);
+    source = load_files(paths, encoder, ids, options);
   }
   set_end_apart(source, options.validation_fraction);
   return source;

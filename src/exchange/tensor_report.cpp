@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <cmath>
+#include <utility>
 #include <vector>
 
 #include <fmt/format.h>
@@ -21,6 +22,14 @@ JsonValue to_json_value(const AxisPatterns& patterns) {
 const char* name_of(InputAxis axis) {
   if (axis == InputAxis::kUnknown) return "unknown";
   return axis == InputAxis::kRows ? "rows" : "columns";
+}
+
+JsonObject members_of(const MatrixPatterns& matrix, InputAxis input) {
+  return {{"density", matrix.density()},
+          {"along_rows", to_json_value(matrix.along_rows)},
+          {"along_columns", to_json_value(matrix.along_columns)},
+          {"transposable", matrix.transposable()},
+          {"pattern", describe(matrix, input)}};
 }
 
 }  // namespace
@@ -49,12 +58,9 @@ JsonValue to_json_value(const TensorReport& report) {
   json.emplace_back("nonzeros", report.nonzeros);
   json.emplace_back("non_finite", report.non_finite);
   if (!report.matrix) return json;
-  json.emplace_back("density", report.matrix->density());
   json.emplace_back("input_axis", name_of(report.input));
-  json.emplace_back("along_rows", to_json_value(report.matrix->along_rows));
-  json.emplace_back("along_columns", to_json_value(report.matrix->along_columns));
-  json.emplace_back("transposable", report.matrix->transposable());
-  json.emplace_back("pattern", describe(*report.matrix, report.input));
+  for (auto& member : members_of(*report.matrix, report.input)) json.push_back(std::move(member));
+  if (report.deployed) json.emplace_back("deployed", members_of(*report.deployed, report.input));
   return json;
 }
 

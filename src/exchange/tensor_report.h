@@ -21,6 +21,8 @@ struct TensorReport {
   std::int64_t non_finite = 0;
   InputAxis input = InputAxis::kUnknown;
   std::optional<MatrixPatterns> matrix;  // of two axes
+  // The same weight as evaluation, sampling and export take it, where a run projects it.
+  std::optional<MatrixPatterns> deployed = {};
 };
 
 // Reads the tensor's values.

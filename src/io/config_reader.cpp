@@ -47,8 +47,9 @@ ConfigNode merged(const TomlDocument& document, const std::vector<FieldRecord>& 
 
 class ConfigReader final : public FieldVisitor {
  public:
-  ConfigReader(const ConfigTable& root, const std::vector<FieldRecord>& records)
-      : records_(records) {
+  ConfigReader(const ConfigTable& root, const std::vector<FieldRecord>& records,
+               const KeyHint& hint)
+      : records_(records), hint_(hint) {
     scopes_.push_back({.path = {}, .table = &root, .list = nullptr, .known = {}});
   }
   void finish() { check_unknown(scopes_.back()); }
@@ -85,8 +86,11 @@ class ConfigReader final : public FieldVisitor {
     require(inside, "{}: {} = {}, expected {}", node.origin, path_of(key), value, expected);
   }
 
-  // The nearest key of the table; or, for a key that belongs elsewhere, its full name.
+  // What the word means elsewhere; for a key that belongs elsewhere, its full name; or a key of the
+  // table that is nearly the word.
   std::string suggestion(const Scope& scope, const std::string& key) const {
+    if (const std::string meant = hint_ ? hint_(key) : std::string(); !meant.empty())
+      return fmt::format("; Twill's is {}", meant);
     const FieldRecord* elsewhere = nullptr;
     int matches = 0;
     for (const FieldRecord& record : records_) {
@@ -94,16 +98,16 @@ class ConfigReader final : public FieldVisitor {
       elsewhere = &record;
       ++matches;
     }
-    return matches == 1 ? elsewhere->path : nearest(key, scope.known);
+    const std::string close = matches == 1 ? elsewhere->path : near(key, scope.known);
+    return close.empty() ? "; `twill config --help` lists the keys"
+                         : fmt::format("; did you mean '{}'?", close);
   }
   void check_unknown(const Scope& scope) const {
     if (!scope.table) return;
     for (const ConfigNode& node : *scope.table) {
       if (std::ranges::count(scope.known, node.key) > 0) continue;
       const std::string where = scope.path.empty() ? "" : fmt::format(" in [{}]", scope.path);
-      const std::string hint = suggestion(scope, node.key);
-      fail("{}: unknown key '{}'{}{}", node.origin, node.key, where,
-           hint.empty() ? "" : fmt::format("; did you mean '{}'?", hint));
+      fail("{}: unknown key '{}'{}{}", node.origin, node.key, where, suggestion(scope, node.key));
     }
   }
 
@@ -234,16 +238,17 @@ class ConfigReader final : public FieldVisitor {
   void leave_list() override { scopes_.pop_back(); }
 
   const std::vector<FieldRecord>& records_;
+  const KeyHint& hint_;
   std::vector<Scope> scopes_;
   std::deque<ConfigTable> expanded_;
 };
 
 }  // namespace
 
-void read_fields(const TomlDocument& document, const FieldWalk& walk) {
+void read_fields(const TomlDocument& document, const FieldWalk& walk, const KeyHint& hint) {
   const std::vector<FieldRecord> records = list_fields(walk);
   const ConfigNode all = merged(document, records);
-  ConfigReader reader(*all.table(), records);
+  ConfigReader reader(*all.table(), records, hint);
   walk(reader);
   reader.finish();
 }

@@ -7,6 +7,7 @@
 #include <optional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace twill {
 
@@ -43,6 +44,8 @@ struct JsonMember {
 };
 // Throws twill::Error, as parse_json() and when the key comes twice.
 JsonMember json_member(std::string_view document, std::string_view key);
+// The keys of the object in a document, in their order; none where it is no object.
+std::vector<std::string> json_keys(std::string_view document);
 
 // With quotes and escapes. Bytes that are not UTF-8 become U+FFFD.
 std::string json_quoted(std::string_view text);

@@ -52,7 +52,35 @@ class MemberReader final : public JsonHandler {
   bool is_wanted_ = false;
 };
 
+class KeyReader final : public JsonHandler {
+ public:
+  std::vector<std::string> take() { return std::move(keys_); }
+
+  void begin_object() override { ++depth_; }
+  // What lies in a list is deeper than the object that is asked for.
+  void begin_array() override { ++depth_; }
+  void end_object() override { --depth_; }
+  void end_array() override { --depth_; }
+  void key(std::string name) override {
+    if (depth_ == 1) keys_.push_back(std::move(name));
+  }
+  void text(std::string) override {}
+  void integer(std::int64_t) override {}
+  void null() override {}
+  void other(std::string_view) override {}
+
+ private:
+  std::vector<std::string> keys_;
+  int depth_ = 0;
+};
+
 }  // namespace
+
+std::vector<std::string> json_keys(std::string_view document) {
+  KeyReader reader;
+  parse_json(document, reader);
+  return reader.take();
+}
 
 JsonMember json_member(std::string_view document, std::string_view key) {
   MemberReader reader(key);

@@ -64,7 +64,10 @@ struct FieldDifference {
 // A config as the functions below see it: something that shows its fields to a visitor.
 using FieldWalk = std::function<void(FieldVisitor&)>;
 
-void read_fields(const TomlDocument& document, const FieldWalk& walk);
+// What a word that is no key may mean, as "optimizer.lr"; empty where nobody knows.
+using KeyHint = std::function<std::string(std::string_view word)>;
+
+void read_fields(const TomlDocument& document, const FieldWalk& walk, const KeyHint& hint = {});
 std::string write_fields(const FieldWalk& walk);
 std::string describe_field_list(const FieldWalk& walk);
 std::vector<FieldDifference> field_differences(const FieldWalk& saved, const FieldWalk& wanted);
@@ -73,8 +76,9 @@ std::vector<FieldDifference> field_differences(const FieldWalk& saved, const Fie
 // twill::Error on an unknown key, a wrong type or a value out of range, naming file and line;
 // the config is then half filled and not to be used.
 template <class Config>
-void read(const TomlDocument& document, Config& config) {
-  read_fields(document, [&](FieldVisitor& visit) { config.fields(visit); });
+void read(const TomlDocument& document, Config& config, const KeyHint& hint = {}) {
+  read_fields(
+      document, [&](FieldVisitor& visit) { config.fields(visit); }, hint);
 }
 
 // Every field as TOML; read() gives back equal values, doubles bit for bit.

@@ -172,6 +172,121 @@ TEST_F(Command, UnknownWordsNameTheNearest) {
   expect_contains(option.err, "unknown word '--prompd'; did you mean '--prompt'?");
 }
 
+TEST_F(Command, OptionsThatAreSettingsLeadToTheKey) {
+  const auto error = [&](const std::vector<std::string>& words) {
+    const ProcessResult result = twill(words);
+    EXPECT_EQ(result.exit_code, 2);
+    return result.err;
+  };
+  EXPECT_EQ(error({"train", "--steps", "10"}),
+            "twill: unknown option '--steps'; settings are written key=value: train.steps=10\n");
+  EXPECT_EQ(
+      error({"train", "--lr=3e-4"}),
+      "twill: unknown option '--lr=3e-4'; settings are written key=value: optimizer.lr=3e-4\n");
+  EXPECT_EQ(error({"train", "--data", "my book.txt"}),
+            "twill: unknown option '--data'; settings are written key=value: data.train='my "
+            "book.txt'\n");
+  EXPECT_EQ(error({"train", "--model", "small"}),
+            "twill: unknown option '--model'; settings are written key=value: model=small\n");
+  EXPECT_EQ(error({"train", "--optimizer.lr", "1"}),
+            "twill: unknown option '--optimizer.lr'; settings are written key=value: "
+            "optimizer.lr=1\n");
+  EXPECT_EQ(error({"train", "--learning-rate"}),
+            "twill: unknown option '--learning-rate'; settings are written key=value: "
+            "optimizer.lr=VALUE\n");
+  EXPECT_EQ(
+      error({"tune", "decay", "--batch_size", "4"}),
+      "twill: unknown option '--batch_size'; settings are written key=value: "
+      "train.micro_batch=4 (sequences at once; train.batch_tokens: the tokens of an optimizer "
+      "step)\n");
+  expect_contains(error({"train", "--config", "a.toml"}), "a config file is given by itself");
+  expect_contains(error({"train", "--resum", "x"}), "did you mean '--resume'?");
+  EXPECT_EQ(error({"quarks"}),
+            "twill: unknown word 'quarks'; `twill --help` lists what there is\n");
+  EXPECT_EQ(error({"tune", "decay", "--quarks"}),
+            "twill: unknown word '--quarks'; `twill tune decay --help` lists what there is\n");
+}
+
+TEST_F(Command, HelpOfABenchmarkShowsItsOwnOptions) {
+  const std::string gemm = twill({"bench", "gemm", "--help"}).out;
+  for (const char* own : {"--shapes", "--tokens", "--patterns", "--seconds", "--json"})
+    expect_contains(gemm, own);
+  for (const char* other : {"--turns", "--against-dense", "--rounds", "--at ", "--tokenizer"})
+    EXPECT_EQ(gemm.find(other), std::string::npos) << other;
+  const std::string step = twill({"bench", "step", "--help"}).out;
+  expect_contains(step, "--against-dense");
+  EXPECT_EQ(step.find("--shapes"), std::string::npos);
+  const std::string all = twill({"bench", "--help"}).out;
+  for (const char* option : {"--shapes", "--turns", "--tokenizer"}) expect_contains(all, option);
+}
+
+TEST_F(Command, RunsAreListedAndPruned) {
+  expect_contains(twill({"runs"}).out, "no runs in runs");
+  ASSERT_EQ(twill(train({"run.name=a"})).exit_code, 0);
+  ASSERT_EQ(twill(train({"run.name=b", "recipe=ste"})).exit_code, 0);
+  const ProcessResult list = twill({"runs"});
+  ASSERT_EQ(list.exit_code, 0) << list.err;
+  EXPECT_TRUE(std::regex_search(
+      list.out, std::regex("\na +dense +tiny .*12/12 +[0-9.]+ +[0-9.]+ [KM]iB +20")))
+      << list.out;
+  expect_contains(list.out, "2 runs, ");
+  expect_contains(list.out, "tools/plot_metrics.py runs/a runs/b --out losses.svg");
+  const std::string older = dir_ / "runs/a/checkpoints/step-00000010";
+  const ProcessResult asked = twill({"runs", "--prune"});
+  EXPECT_EQ(asked.exit_code, 2) << "a test is no terminal";
+  expect_contains(asked.out, "remove runs/a/checkpoints/step-00000010");
+  expect_contains(asked.err, "nothing is removed: there is nobody to ask; give --yes");
+  EXPECT_TRUE(std::filesystem::exists(older));
+  expect_contains(twill({"runs", "a", "--prune", "--yes"}).out, "freed ");
+  EXPECT_FALSE(std::filesystem::exists(older));
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "runs/a/checkpoints/step-00000012"));
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "runs/b/checkpoints/step-00000010"));
+  EXPECT_EQ(twill({"train", "--resume", "a", "train.steps=14"}).exit_code, 0);
+}
+
+TEST_F(Command, AResumedRunEndsWithItsOwnFirstLoss) {
+  const ProcessResult first = twill(train({"run.name=a"}));
+  std::smatch loss;
+  ASSERT_TRUE(std::regex_search(first.out, loss, std::regex("validation loss ([0-9.]+) -> ")));
+  const std::string begun = loss[1];
+  const ProcessResult more = twill({"train", "--resume", "a", "train.steps=14"});
+  expect_contains(more.out, "validation loss " + begun + " -> ");
+  expect_contains(more.out, "; since the resume ");
+}
+
+TEST_F(Command, TheHeadSaysWhatValidatesAndWhatTheTextIs) {
+  std::string text;
+  for (int i = 0; i < 200; ++i) text += "a line of a book\n";
+  dir_.write("book.txt", text);
+  const ProcessResult plain = twill(train({"data=book.txt", "run.name=plain"}));
+  expect_contains(plain.out, "to validate on: the last 10%\n");
+  expect_contains(plain.out,
+                  "         book.txt is one document: no line <|endoftext|> divides it\n");
+  dir_.write("parts/train.txt", text);
+  dir_.write("parts/val.txt", text.substr(0, 500));
+  const ProcessResult parts = twill(train({"data.train=parts", "run.name=parts"}));
+  expect_contains(parts.out, " 500 to validate on: parts/val.txt\n");
+  expect_contains(content_of(dir_ / "runs/parts/facts.json"),
+                  "\"validated_by\": \"parts/val.txt\"");
+}
+
+TEST_F(Command, AWidthThatAPatternCannotDivideIsRefusedWithTheKey) {
+  const ProcessResult refused =
+      twill(train({"recipe=fst", "recipe.execution=auto", "model.width=18", "model.heads=2"}));
+  EXPECT_EQ(refused.exit_code, 2);
+  EXPECT_EQ(refused.err,
+            "twill: recipe: weights.pattern = \"2:4-transposable\" needs the inputs of "
+            "blocks.0.ffn.input to be a multiple of 4, got 18; change model.width (the nearest is "
+            "20), or leave the layer out with recipe.layers\n");
+  EXPECT_FALSE(std::filesystem::exists(dir_ / "runs"));
+}
+
+TEST_F(Command, ARunOfOneStepTrainsWithARecipeOfSeveralPhases) {
+  const ProcessResult one =
+      twill(train({"recipe=fst", "train.steps=1", "schedule.warmup_steps=0"}));
+  EXPECT_EQ(one.exit_code, 0) << one.err;
+}
+
 TEST_F(Command, TheFirstSignalSavesAndExits130) {
   for (const int number : {SIGINT, SIGTERM}) {
     const std::string name = "signal-" + std::to_string(number);

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill export, import and verify, from outside.
 #include <algorithm>
+#include <fstream>
+#include <iterator>
 #include <limits>
+#include <regex>
 
 #include <gtest/gtest.h>
 
@@ -34,6 +37,28 @@ class ExchangeCommand : public testing::Test {
   }
   TempDir dir_;
 };
+
+TEST_F(ExchangeCommand, VerifyTellsMastersFromDeployedWeights) {
+  std::vector<std::string> words{"train"};
+  for (const std::string& setting : tiny_settings({"run.name=soft", "recipe=s-ste"}))
+    words.push_back(setting);
+  ASSERT_EQ(twill(words).exit_code, 0);
+  const ProcessResult run = twill({"verify", "soft", "--json", "out.json"});
+  ASSERT_EQ(run.exit_code, 0) << run.err;
+  expect_contains(run.out, "masters: the weights that the optimizer changes");
+  EXPECT_TRUE(std::regex_search(
+      run.out, std::regex("blocks.0.ffn.input.weight .* dense +0\\.[45]\\d* +2:4 along in\\n")))
+      << run.out;
+  EXPECT_TRUE(
+      std::regex_search(run.out, std::regex("blocks.0.attention.qkv.weight .* dense .* dense")))
+      << run.out;
+  std::ifstream file(dir_ / "out.json");
+  const std::string text(std::istreambuf_iterator<char>(file), {});
+  expect_contains(text, "\"deployed\"");
+  // What is deployed is what is exported.
+  ASSERT_EQ(twill({"export", "soft", "hf"}).exit_code, 0);
+  expect_contains(twill({"verify", "hf"}).out, "2:4 along in");
+}
 
 TEST_F(ExchangeCommand, ExportImportVerify) {
   std::vector<std::string> words{"train"};

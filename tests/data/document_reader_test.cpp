@@ -66,9 +66,17 @@ TEST(DocumentReaderErrors, NameFileAndLine) {
   EXPECT_EQ(message("{\"text\":\"a\"}\n[1]\n"),
             "a.jsonl: line 2: expected a JSON object, got a list");
   EXPECT_EQ(message("{\"body\":\"a\"}\n"),
-            "a.jsonl: line 1: the object has no key \"text\"; name the key with `data prepare "
-            "--text-key`");
-  EXPECT_EQ(message("{\"text\":7}\n"), "a.jsonl: line 1: \"text\" is a number, expected text");
+            "a.jsonl: line 1: the object has no key \"text\"; it has \"body\": name the one that "
+            "holds the text by --text-key");
+  EXPECT_EQ(message("{}\n"),
+            "a.jsonl: line 1: the object has no key \"text\"; it is empty: name the one that "
+            "holds the text by --text-key");
+  EXPECT_EQ(
+      message("{\"a\":1,\"b\":1,\"c\":1,\"d\":1,\"e\":1,\"f\":1,\"g\":1,\"h\":1,\"i\":1}\n"),
+      "a.jsonl: line 1: the object has no key \"text\"; it has \"a\", \"b\", \"c\", \"d\", "
+      "\"e\", \"f\", \"g\", \"h\" and 1 more: name the one that holds the text by --text-key");
+  EXPECT_EQ(message("{\"text\":7}\n"),
+            "a.jsonl: line 1: \"text\" is a number, expected text; name another key by --text-key");
   EXPECT_TRUE(
       message("{\"text\":\"a\"}\n{\"text\":\"b").starts_with("a.jsonl: line 2: not valid JSON"))
       << message("{\"text\":\"a\"}\n{\"text\":\"b");

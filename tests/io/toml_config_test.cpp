@@ -174,7 +174,7 @@ TEST(TomlConfigErrors, UnknownKeys) {
   EXPECT_EQ(file_error("\n[trian]\nsteps = 3"),
             "a.toml: line 2: unknown key 'trian'; did you mean 'train'?");
   EXPECT_EQ(file_error("train.zz = 1\ntrain.stepz = 3"),
-            "a.toml: line 1: unknown key 'zz' in [train]; did you mean 'data'?");
+            "a.toml: line 1: unknown key 'zz' in [train]; `twill config --help` lists the keys");
   EXPECT_EQ(file_error("[model.ffn]\nactivatoin = 'gelu'"),
             "a.toml: line 2: unknown key 'activatoin' in [model.ffn]; did you mean 'activation'?");
   EXPECT_EQ(file_error("[[optimizer.group]]\n[[optimizer.group]]\nlr_scal = 2"),
@@ -182,6 +182,19 @@ TEST(TomlConfigErrors, UnknownKeys) {
             "'lr_scale'?");
   EXPECT_EQ(override_error("train.stepz=3"),
             "command line: train.stepz=3: unknown key 'stepz' in [train]; did you mean 'steps'?");
+}
+
+TEST(TomlConfigErrors, AWordThatTheCallerKnows) {
+  TomlDocument document;
+  document.overlay("train.learning_rate=3");
+  SampleConfig config;
+  const auto hint = [](std::string_view word) {
+    return word == "learning_rate" ? std::string("optimizer.lr") : std::string();
+  };
+  EXPECT_EQ(
+      error_text([&] { read(document, config, hint); }),
+      "command line: train.learning_rate=3: unknown key 'learning_rate' in [train]; Twill's is "
+      "optimizer.lr");
 }
 
 TEST(TomlConfigErrors, AKeyOfAnotherTableIsNamedInFull) {

@@ -233,7 +233,30 @@ run "$unbuilt/twill" lint --help
 check 'lint --help is for the script' out_has 'linted --help'
 run "$unbuilt/twill" lint --all format
 check 'lint --all is for the script' out_has 'linted --all format'
+cp -- "$(dirname -- "$launcher")/tools/fuzz.sh" "$(dirname -- "$launcher")/tools/fetch_deps.sh" \
+  "$unbuilt/tools"
+run "$unbuilt/twill" fuzz --help
+check 'fuzz --help: its own page' out_has 'tools/fuzz.sh [TARGET'
+check 'fuzz --help: nothing else' test "$status$(wc -l <"$work/out")" -lt 40
+run "$unbuilt/twill" deps --help
+check 'deps --help: its own page' out_has 'tools/fetch_deps.sh [NAME'
+run "$unbuilt/twill" bench op --help
+check 'bench op --help: its own page' out_has 'usage: ./twill bench op [FILTER]'
+mkdir "$unbuilt/docs"
+printf '%s\n' '| `./twill train [key=value]` | trains | [x](x.md) |' '| `./twill info` | facts | |' \
+  >"$unbuilt/docs/commands.md"
+run "$unbuilt/twill" train --help
+check 'train --help before a build: what it is' out_has './twill train [key=value]'
+check 'train --help before a build: no other command' test "$(grep -c '^./twill' "$work/out")" = 1
+run "$unbuilt/twill" --help
+check '--help before a build: all commands' out_has './twill info'
 check 'help builds nothing' test ! -e "$unbuilt/build"
+cp -- "$project/main.cpp" "$work/main.cpp"
+sed -i 's/version [0-9]*/version 99/' "$project/main.cpp"
+run "$project/twill" train --help
+check 'help of an old binary builds nothing' err_lacks 'building'
+check 'help of an old binary is its own' out_has '<train><--help>'
+cp -- "$work/main.cpp" "$project/main.cpp"
 
 run "$project/twill" bench step 'x y'
 check 'bench step belongs to the binary' out_has '<bench><step><x y>'

@@ -64,6 +64,16 @@ TEST(Recipe, PhasesNeitherOverlapNorLeaveGaps) {
                  "end at 1.0");
 }
 
+TEST(Recipe, ARunThatEndsWithOnePhaseNeedsNoStepsForTheNext) {
+  for (const BuiltInRecipe& built_in : built_in_recipes()) {
+    RecipeConfig recipe = read_recipe(std::string(built_in.name));
+    const RunLength one{.steps = 1, .tokens_per_step = 64};
+    if (recipe.is_dense() || phase_end(recipe.phase.front().until, one) == 0) continue;
+    EXPECT_NO_THROW(validate(recipe, one)) << built_in.name;
+  }
+  expect_refused("phase = [{until = 1.0}, {until = 0.9}]", "recipe.phase.1: until = \"0.9\" ends");
+}
+
 TEST(Recipe, ImpossibleCombinations) {
   const auto one = [](const std::string& parts) { return "phase = [{" + parts + "}]"; };
   expect_refused(one(R"(weights = {pattern = "2:4", projection = "topology"})"),
@@ -157,11 +167,14 @@ TEST(Recipe, AScopeThatMatchesNothing) {
 }
 
 TEST(Recipe, DimensionsThatThePatternCannotDivide) {
-  expect_no_run({"recipe=ste", "model.width=18"},
-                "recipe: weights.pattern = \"2:4\" needs the inputs of blocks.0.ffn.input to be a "
-                "multiple of 4, got 18; leave the layer out with recipe.layers, or change the "
-                "model's width");
-  expect_no_run({"recipe=fst", "model.ffn.width=30"}, "needs the outputs of blocks.0.ffn.input");
+  expect_no_run(
+      {"recipe=ste", "model.width=18"},
+      "recipe: weights.pattern = \"2:4\" needs the inputs of blocks.0.ffn.input to be a "
+      "multiple of 4, got 18; change model.width (the nearest is 20), or leave the layer out "
+      "with recipe.layers");
+  expect_no_run({"recipe=fst", "model.ffn.width=30"},
+                "needs the outputs of blocks.0.ffn.input to be a multiple of 4, got 30; change "
+                "model.ffn.width (the nearest is 32)");
   expect_no_run(
       {"recipe=ste", "recipe.phase.0.weights.pattern=V:2:M", "recipe.phase.0.weights.m=12"},
       "to be a multiple of 12, got 16");

@@ -36,7 +36,7 @@ std::string break_even_text(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 std::string entry_row(const PlanEntry& entry, std::int64_t plan_tokens) {
   const auto dense = [&](double seconds) { return ms_text(entry, seconds); };
-  return fmt::format("{:>6}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
+  return fmt::format("{:>8}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
                      entry.layers, weight_text(entry),
                      is_measured(entry) ? fmt::format("{:.3f}", entry.density) : "-",
                      dense(entry.dense.forward), dense(entry.dense.dgrad), dense(entry.dense.wgrad),
@@ -50,9 +50,9 @@ std::string entry_row(const PlanEntry& entry, std::int64_t plan_tokens) {
 
 std::string table_head() {
   return fmt::format(
-      "{:>6}  {:<32}{:>7}  {:^24}  {:^24}  {:>8}{:>7}{:>12}\n"
-      "{:>6}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
-      "", "", "", "dense, ms", "packed, ms", "upkeep", "", "pays from", "layers", "weight",
+      "{:>8}  {:<32}{:>7}  {:^24}  {:^24}  {:>8}{:>7}{:>12}\n"
+      "{:>8}  {:<32}{:>7}  {:>8}{:>8}{:>8}  {:>8}{:>8}{:>8}  {:>8}{:>7}{:>12}  {}\n",
+      "", "", "", "dense, ms", "packed, ms", "upkeep", "", "pays from", "matrices", "weight",
       "density", "forward", "dgrad", "wgrad", "forward", "dgrad", "wgrad", "ms", "gain", "tokens",
       "packed");
 }

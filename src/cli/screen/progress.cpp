@@ -44,6 +44,8 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
   step_tokens_ = config.accumulation() * config.micro_batch_tokens();
   started_ = std::chrono::steady_clock::now();
   resumed_ = facts.resumed_from;
+  began_elsewhere_ = facts.first_validation_loss.has_value();
+  first_validation_ = facts.first_validation_loss.value_or(0.0);
   const bool builtin = config.data.source.empty() && config.data.train == DataConfig().train;
   if (builtin) example_prompt_ = " --prompt \"Tale: The \"";
   const auto count = [](std::int64_t number) { return format_count(static_cast<double>(number)); };
@@ -55,12 +57,14 @@ void ProgressView::on_begin(const RunConfig& config, const RunFacts& facts) {
       config.model.width, config.model.heads, config.model.context));
   recipe_ = recipe_text(config, facts.runs);
   print(fmt::format("recipe   {}\n", recipe_));
-  print(fmt::format("data     {} tokens to learn from, {} to validate on\n",
-                    count(facts.train_tokens), count(facts.validation_tokens)));
+  print(fmt::format("data     {} tokens to learn from, {} to validate on{}\n",
+                    count(facts.train_tokens), count(facts.validation_tokens),
+                    facts.validated_by.empty() ? "" : ": " + facts.validated_by));
   if (facts.sources.size() > 1)
     for (const SourceFacts& source : facts.sources)
       print(fmt::format("  {:>5.1f}%  {}: {} tokens, seen {:.2f} times\n", 100.0 * source.share,
                         source.name, count(source.tokens), source.epochs));
+  for (const std::string& note : facts.data_notes) print(fmt::format("{:<9}{}\n", "", note));
   print(fmt::format("device   {} · {} threads\n", facts.backend, facts.num_threads));
   print(fmt::format("steps    {} of {} tokens\n", steps_, count(step_tokens_)));
   print(fmt::format("rates    lr {}, warm-up {} steps, {}; betas {} and {}, decay {}\n",
@@ -121,7 +125,7 @@ void ProgressView::print_line(const std::string& line) {
 }
 
 void ProgressView::on_evaluation(std::int64_t step, double validation_loss) {
-  if (!validated_) first_validation_ = validation_loss;
+  if (!validated_ && !began_elsewhere_) first_validation_ = validation_loss;
   validated_ = true;
   last_validation_ = validation_loss;
   print_line(fmt::format("step {:>5}  validation loss {:.4f}  perplexity {:.2f}", step,
@@ -192,8 +196,9 @@ void ProgressView::on_end(bool interrupted) {
   if (last_step_ == 0) print_line("nothing left to do: the run has taken all its steps");
   print_line("trained " + recipe_);
   if (validated_)
-    print_line(fmt::format("validation loss {:.4f} -> {:.4f} in {}", first_validation_,
-                           last_validation_, format_duration(seconds)));
+    print_line(fmt::format("validation loss {:.4f} -> {:.4f}{} {}", first_validation_,
+                           last_validation_, began_elsewhere_ ? "; since the resume" : " in",
+                           format_duration(seconds)));
   print_line(fmt::format("sample more   {} sample {}{}", command_name(), shell_quoted(folder_),
                          example_prompt_));
   print_line(

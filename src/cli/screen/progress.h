@@ -65,6 +65,7 @@ class ProgressView : public TrainingListener {
   double first_validation_ = 0.0;
   double last_validation_ = 0.0;
   bool validated_ = false;
+  bool began_elsewhere_ = false;  // the first validation loss is of an earlier process
   std::chrono::steady_clock::time_point started_;
 };
 

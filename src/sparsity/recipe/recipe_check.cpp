@@ -178,13 +178,15 @@ void validate(const RecipeConfig& recipe, const RunLength& length) {
   for (std::size_t i = 0; i < recipe.phase.size(); ++i) {
     const std::string& until = recipe.phase[i].until;
     const std::int64_t end = phase_end(until, length);
+    // A run so short that it ends with the phase before has nothing left for this one.
+    const bool is_over = i > 0 && before == length.steps && end == before;
     require(
-        end > before,
+        end > before || is_over,
         "{}: until = \"{}\" ends at step {}, but the phase begins there or later (step {}): phases "
-        "may not overlap or be empty; this run has {} steps",
+        "may not overlap or be empty; this run has {} steps, train longer or change the ends",
         place(i), until, end, before, length.steps);
     check_parts(recipe, i);
-    check_updates(recipe.phase[i], place(i), before, end, length);
+    if (!is_over) check_updates(recipe.phase[i], place(i), before, end, length);
     require(!recipe.layers.empty() || !recipe.phase[i].layers.empty(),
             "{}: no layers: recipe.layers is empty", place(i));
     before = end;

@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "sparsity/weights/weight_projection.h"
 
+#include <algorithm>
+
 #include "base/require.h"
 #include "nn/builder.h"
 #include "ops/selection/mask.h"
@@ -9,17 +11,29 @@
 #include "ops/selection/transposable24.h"
 #include "ops/selection/venom.h"
 #include "ops/transfer.h"
+#include "sparsity/recipe/scope.h"
 
 namespace twill {
 namespace {
 
-void require_multiple(const LinearSeam& seam, const WeightsPart& part, std::int64_t size,
-                      std::int64_t divisor, const char* what) {
+// The key that decides one side of the layer's weight.
+const char* key_of_size(const LinearSeam& seam, bool is_inputs) {
+  const bool is_model_width = is_inputs == (seam.width_axis == GroupAxis::kWithinRow);
+  if (is_model_width) return "model.width";
+  if (seam.family == LayerFamily::kHead) return "model.vocab";
+  return seam.family == LayerFamily::kFfn ? "model.ffn.width" : "model.width or model.kv_heads";
+}
+
+void require_multiple(const LinearSeam& seam, const WeightsPart& part, bool is_inputs,
+                      std::int64_t divisor) {
+  const std::int64_t size = seam.weight->shape[is_inputs ? 1 : 0];
   require(
       size % divisor == 0,
-      "recipe: weights.pattern = \"{}\" needs {} of {} to be a multiple of {}, got {}; leave the "
-      "layer out with recipe.layers, or change the model's width",
-      word_of(part.pattern), what, seam.name, divisor, size);
+      "recipe: weights.pattern = \"{}\" needs the {} of {} to be a multiple of {}, got {}; change "
+      "{} (the nearest is {}), or leave the layer out with recipe.layers",
+      word_of(part.pattern), is_inputs ? "inputs" : "outputs", seam.name, divisor, size,
+      key_of_size(seam, is_inputs),
+      std::max<std::int64_t>(1, (size + divisor / 2) / divisor) * divisor);
 }
 
 }  // namespace
@@ -76,12 +90,18 @@ void hide_weights(const Context& context, const SparseLayer& layer) {
 
 void require_divisible(const WeightsPart& part, const LinearSeam& seam) {
   if (part.is_dense() || part.is_topology()) return;
-  const Shape& shape = seam.weight->shape;
   const bool both = part.is_both_ways();
   const bool columns = axis_of(part.axis, seam) == GroupAxis::kWithinColumn;
   const std::int64_t divisor = part.pattern == WeightPattern::kVenom ? part.m : 4;
-  if (both || !columns) require_multiple(seam, part, shape[1], divisor, "the inputs");
-  if (both || columns) require_multiple(seam, part, shape[0], divisor, "the outputs");
+  if (both || !columns) require_multiple(seam, part, /*is_inputs=*/true, divisor);
+  if (both || columns) require_multiple(seam, part, /*is_inputs=*/false, divisor);
+}
+
+void require_divisible(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers) {
+  for (const PhaseConfig& phase : recipe.phase)
+    for (const LinearSeam& seam : layers)
+      if (is_in_scope(seam, phase.layers.empty() ? recipe.layers : phase.layers))
+        require_divisible(phase.weights, seam);
 }
 
 }  // namespace twill

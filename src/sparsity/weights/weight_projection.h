@@ -2,6 +2,7 @@
 // From a master weight to what the products multiply with: the part `weights` of a phase.
 #pragma once
 
+#include <deque>
 #include <string>
 
 #include "nn/builder.h"
@@ -46,5 +47,7 @@ void hide_weights(const Context& context, const SparseLayer& layer);
 
 // Throws when the pattern cannot divide the layer's dimensions.
 void require_divisible(const WeightsPart& part, const LinearSeam& seam);
+// The same for every phase and the layers in its scope, before anything is made for them.
+void require_divisible(const RecipeConfig& recipe, const std::deque<LinearSeam>& layers);
 
 }  // namespace twill

@@ -78,6 +78,8 @@ JsonArray sources(const std::vector<SourceFacts>& all) {
 JsonObject data(const KnownFacts& known) {
   return {{"train_tokens", known.run.train_tokens},
           {"validation_tokens", known.run.validation_tokens},
+          {"validated_by", known.run.validated_by},
+          {"notes", JsonArray(known.run.data_notes.begin(), known.run.data_notes.end())},
           {"hash", known.config.data.hash},
           {"sources", sources(known.run.sources)}};
 }

@@ -14,6 +14,7 @@
 #include "io/toml_config.h"
 #include "models/model.h"
 #include "sparsity/engine/engine.h"
+#include "sparsity/weights/weight_projection.h"
 #include "train/run/device_choice.h"
 
 namespace twill {
@@ -149,6 +150,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
     return plan;
   }
   if (config.recipe.is_dense()) return {};
+  require_divisible(config.recipe, layers);  // before an op is tried that could only name itself
   if (config.recipe.execution == Execution::kMasked ||
       config.recipe.execution == Execution::kPacked) {
     const DType type = storage_type(config, context);

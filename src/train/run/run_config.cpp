@@ -11,6 +11,7 @@
 #include "models/presets.h"
 #include "nn/recompute.h"
 #include "train/run/preset_training.h"
+#include "train/run/foreign_words.h"
 
 namespace twill {
 namespace {
@@ -127,7 +128,7 @@ void RunConfig::fields(FieldVisitor& visit) {
   visit.section("run", run, "where the run lives");
   visit.section("model", model, "shape of the model", "name");
   visit.section("recipe", recipe, "sparsity", "name");
-  visit.section("data", data, "text to learn from");
+  visit.section("data", data, "text to learn from", "train");
   visit.section("train", train, "length and size of the run");
   visit.section("optimizer", optimizer, "AdamW");
   visit.section("schedule", schedule, "learning rate");
@@ -162,7 +163,7 @@ RunConfig laid_over(RunConfig config, const TomlDocument& document, const std::s
   const std::string name = config.recipe.name;
   // A list of phases stands for itself: nothing of the named recipe's is left under it.
   if (document.has_list("recipe.phase")) config.recipe.phase.clear();
-  read(document, config);
+  read(document, config, key_meant_by);
   // A recipe of a file keeps its own name: the file may be gone when the run is resumed.
   if (known) config.recipe.name = name;
   if (!known && config.recipe.phase.empty()) (void)read_recipe(recipe);  // says what is known

@@ -22,6 +22,7 @@
 #include "train/run/make_plan.h"
 #include "train/run/resumed_config.h"
 #include "train/run/run_folder.h"
+#include "train/run/run_metrics.h"
 #include "train/run/sparsity_records.h"
 #include "train/step/host_masters.h"
 #include "train/step/memory_table.h"
@@ -169,6 +170,7 @@ class Run {
     const MemoryLine program{"program and corpus", resident_bytes()};
     for (std::vector<MemoryLine>* table : {&memory, &dense})
       if (shares_memory(*context_) && !table->empty()) table->push_back(program);
+    const MetricsSummary metrics = summarise_metrics(folder_->metrics_file());
     return {.folder = folder_->path(),
             .resumed_from = checkpoint,
             .backend = context_->kernels().name,
@@ -177,6 +179,9 @@ class Run {
             .train_tokens = corpus_.train_tokens(),
             .validation_tokens = corpus_.validation.size(),
             .sources = source_facts(),
+            .validated_by = corpus_.validated_by,
+            .data_notes = corpus_.notes,
+            .first_validation_loss = metrics.first_validation_loss,
             .memory = std::move(memory),
             .dense_memory = std::move(dense),
             .runs = config().recipe.is_dense()

@@ -7,6 +7,7 @@
 #include <cstdint>
 #include <functional>
 #include <memory>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <vector>
@@ -61,6 +62,9 @@ struct RunFacts {
   std::int64_t train_tokens = 0;
   std::int64_t validation_tokens = 0;
   std::vector<SourceFacts> sources;
+  std::string validated_by;                     // Corpus::validated_by
+  std::vector<std::string> data_notes;          // Corpus::notes
+  std::optional<double> first_validation_loss;  // of a resumed run: its own, from its first process
   std::vector<MemoryLine> memory;
   std::vector<MemoryLine> dense_memory;  // of a sparse recipe: the same run trained dense
   std::string runs;  // of a sparse recipe: runs_text() of sparsity/plan/what_runs.h
