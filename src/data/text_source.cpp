@@ -98,6 +98,11 @@ std::string text_of_json_lines(std::string_view lines, const std::string& path) 
 }
 
 std::string read_document(const std::string& path, std::string_view key) {
+  // Opening a pipe waits for its writer, and a resumed run could not read it again.
+  require(!fs::is_fifo(path),
+          "{}: {} is a pipe; write what comes out of it into a file, or give it to `twill data "
+          "prepare`",
+          key, path);
   const std::unique_ptr<ByteSource> source = open_text(path, key);
   try {
     std::string content = read_all(*source, kMaxTextBytes);
