@@ -3,6 +3,7 @@
 
 #include <cstdio>
 #include <mutex>
+#include <string>
 #include <utility>
 
 #include <fmt/format.h>
@@ -13,7 +14,10 @@ namespace {
 struct Log {
   std::mutex mutex;
   LogSink sink = [](LogLevel level, std::string_view line) {
-    fmt::print(stderr, "{}{}\n", level == LogLevel::kWarning ? "warning: " : "", line);
+    // fmt::print would throw where standard error takes no more, and end what only had a hint to give.
+    const std::string whole =
+        fmt::format("{}{}\n", level == LogLevel::kWarning ? "warning: " : "", line);
+    std::fputs(whole.c_str(), stderr);
   };
 };
 

@@ -5,8 +5,10 @@
 #include "cli/commands.h"
 #include "cli/screen/text_format.h"
 #include "exchange/hf_export.h"
+#include "io/json_value.h"
 #include "models/model.h"
 #include "train/model/any_model.h"
+#include "train/model/finite_weights.h"
 #include "train/model/import_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
@@ -43,6 +45,7 @@ int run_export(const ExportCommand& command) {
   require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
+  require_finite_weights(builder, any.source->path());
   const std::vector<WrittenFile> files = export_hf(builder, config, tokenizer.get(), options);
 
   fmt::print("from        {}\n", any.source->path());
@@ -58,8 +61,8 @@ int run_export(const ExportCommand& command) {
     fmt::print("wrote       {}/{} ({})\n", command.folder, file.name, format_bytes(file.bytes));
   fmt::print(
       "\nIn Python: from transformers import AutoModelForCausalLM; model = "
-      "AutoModelForCausalLM.from_pretrained(\"{}\")\n",
-      command.folder);
+      "AutoModelForCausalLM.from_pretrained({})\n",
+      to_compact_json(command.folder));  // quoted as Python does
   return kDone;
 }
 

@@ -1,30 +1,38 @@
 // SPDX-License-Identifier: Apache-2.0
-// The only place that ends the process, but for one that goes on as another (own_program.h): runs one
-// command and turns exceptions into one line and an exit code.
+// The only place that ends the process, but for one that goes on as another (own_program.h) and for what
+// cannot come back (process_guard.h): runs one command and turns exceptions into one line and an exit
+// code.
 #include <cerrno>
 #include <cstdio>
 #include <cstring>
 #include <exception>
-#include <new>
 #include <system_error>
-
-#include <fmt/format.h>
 
 #include "cli/command_line.h"
 #include "cli/commands.h"
+#include "cli/process_guard.h"
 #include "twill/error.h"
 
 namespace twill::cli {
 namespace {
 
-int report(const char* who, const std::exception& error, int code) {
-  fmt::print(stderr, "{}{}\n", who, error.what());
+// Asks for no memory, and throws nothing where standard error takes no more.
+int report(const char* who, const char* what, int code) {
+  for (const char* part : {"twill: ", who, what, "\n"}) std::fputs(part, stderr);
   return code;
 }
 
 int report_output_failure(int error) {
-  fmt::print(stderr, "twill: cannot write to standard output: {}\n", std::strerror(error));
-  return kUserCanFix;
+  return report("cannot write to standard output: ", std::strerror(error), kUserCanFix);
+}
+
+int report_other(const std::exception& error) {
+  if (is_out_of_memory(error)) return tell_out_of_memory();
+  // fmt throws this when standard output takes no more.
+  const auto* system = dynamic_cast<const std::system_error*>(&error);
+  if (system != nullptr && std::ferror(stdout) != 0)
+    return report_output_failure(system->code().value());
+  return report("a bug of ours, please report it: ", error.what(), kOurBug);
 }
 
 }  // namespace
@@ -32,22 +40,16 @@ int report_output_failure(int error) {
 
 int main(int argc, char** argv) {
   using namespace twill;
+  cli::guard_process();
   try {
     const int code = cli::parse_and_run(argc, argv);
     if (std::fflush(stdout) == 0 || code != cli::kDone) return code;
     return cli::report_output_failure(errno);
   } catch (const Error& error) {
-    return cli::report("twill: ", error, cli::kUserCanFix);
+    return cli::report("", error.what(), cli::kUserCanFix);
   } catch (const DeviceError& error) {
-    return cli::report("twill: the device failed: ", error, cli::kDeviceFailed);
-  } catch (const std::bad_alloc&) {
-    return cli::report("twill: ", Error("out of memory; use a smaller model, batch or text"),
-                       cli::kUserCanFix);
-  } catch (const std::system_error& error) {
-    // fmt throws this when standard output takes no more.
-    if (std::ferror(stdout) != 0) return cli::report_output_failure(error.code().value());
-    return cli::report("twill: a bug of ours, please report it: ", error, cli::kOurBug);
+    return cli::report("the device failed: ", error.what(), cli::kDeviceFailed);
   } catch (const std::exception& error) {
-    return cli::report("twill: a bug of ours, please report it: ", error, cli::kOurBug);
+    return cli::report_other(error);
   }
 }

@@ -17,9 +17,22 @@ struct Trained {
 };
 
 // Ctrl-C saves for as long as there is something to save.
+class InterruptibleView final : public ProgressView {
+ public:
+  explicit InterruptibleView(Interrupt& interrupt)
+      : ProgressView(on_moving_terminal()), interrupt_(interrupt) {}
+  void on_begin(const RunConfig& config, const RunFacts& facts) override {
+    interrupt_.begin_saving();
+    ProgressView::on_begin(config, facts);
+  }
+
+ private:
+  Interrupt& interrupt_;
+};
+
 Trained train_and_show(TrainRequest request) {
-  const Interrupt interrupt;
-  ProgressView view(on_moving_terminal());
+  Interrupt interrupt;
+  InterruptibleView view(interrupt);
   Supervisor supervisor;
   request.plan_elsewhere = [&](const Context& context, const RunConfig& config) {
     return supervisor.measure_plan(context, config);

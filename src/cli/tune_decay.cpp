@@ -75,7 +75,8 @@ std::string json_of(const DecayTuning& tuning) {
 
 int run_tune_decay(const TuneDecayCommand& command) {
   const Words words = split_words(command.words);
-  const Interrupt interrupt;
+  Interrupt interrupt;
+  interrupt.begin_saving();  // what is finished is kept
   const DecayTuning tuning =
       tune_decay({.config_file = words.config_file,
                   .overrides = words.overrides,

@@ -101,6 +101,11 @@ std::string text_of_json_lines(std::string_view lines, const std::string& path,
 }
 
 void read_file_into(LoadedText& loaded, const std::string& path, const TextOptions& options) {
+  // Opening a pipe waits for its writer, and a resumed run could not read it again.
+  require(!fs::is_fifo(path),
+          "{}: {} is a pipe; write what comes out of it into a file, or give it to `twill data "
+          "prepare`",
+          options.key, path);
   const std::unique_ptr<ByteSource> source = open_text(path, options.key);
   try {
     std::string content = read_all(*source, kMaxTextBytes);

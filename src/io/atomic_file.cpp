@@ -13,6 +13,7 @@
 
 #include "base/require.h"
 #include "io/descriptor.h"
+#include "io/input_file.h"
 
 namespace twill {
 namespace {
@@ -22,8 +23,10 @@ std::string_view remedy(int error) {
   switch (error) {
     case ENOSPC:
     case EDQUOT:
-    case EFBIG:
       return "; free some space or choose another disk (run.dir or --out)";
+    case EFBIG:
+      return "; raise the limit on the size of files (ulimit -f), or choose a disk that takes such "
+             "files (run.dir or --out)";
     case EROFS:
     case EACCES:
     case EPERM:
@@ -101,18 +104,12 @@ void write_file(const std::string& path, std::string_view content) {
   file.commit();
 }
 
-std::string read_file(const std::string& path) {
-  const Descriptor descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC));
-  require(descriptor.valid(), "cannot read {}: {}", path, std::strerror(errno));
-  std::string content;
-  char piece[1 << 16];
-  for (;;) {
-    const ssize_t bytes = ::read(descriptor.get(), piece, sizeof piece);
-    if (bytes < 0 && errno == EINTR) continue;
-    require(bytes >= 0, "cannot read {}: {}", path, std::strerror(errno));
-    if (bytes == 0) return content;
-    content.append(piece, static_cast<std::size_t>(bytes));
-  }
+std::string read_file(const std::string& path, std::uint64_t max_bytes) {
+  const InputFile file(path);
+  const auto bytes = static_cast<std::uint64_t>(file.num_bytes());
+  require(bytes <= max_bytes, "cannot read {}: {} bytes are too many, expected at most {}", path,
+          bytes, max_bytes);
+  return file.head(file.num_bytes());
 }
 
 void create_directories(const std::string& path) {

@@ -6,6 +6,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <limits>
 #include <string>
 #include <string_view>
 
@@ -33,8 +34,10 @@ class AtomicFile {
 
 void write_file(const std::string& path, std::string_view content);
 
-// The whole of a file. Throws `cannot read x: No such file or directory`.
-std::string read_file(const std::string& path);
+// The whole of a regular file. Throws `cannot read x: No such file or directory`, also for pipes and
+// devices, which would be waited for or never end, and for more than `max_bytes`.
+std::string read_file(const std::string& path,
+                      std::uint64_t max_bytes = std::numeric_limits<std::uint64_t>::max());
 
 // Creates the folder and its parents; an existing folder is fine.
 void create_directories(const std::string& path);

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 // A file as a stream of bytes, unpacked on the way: plain, gzip, xz or zstd, recognised by the first
 // bytes and not by the name. Memory stays bounded whatever the file says: a packed file of any
-// length passes through buffers, and one that asks its reader for more than kMaxUnpackMemory is
-// refused.
+// length passes through buffers; one that asks its reader for more than kMaxUnpackMemory, or that
+// grows beyond kMaxUnpackRatio, is refused.
 #pragma once
 
 #include <cstddef>
@@ -15,6 +15,10 @@
 
 namespace twill {
 
+// A packed file may become this many times as long; only what goes beyond kAlwaysUnpacked is held
+// against it. Texts reach ten to forty; a bomb of zstd reaches a million, one of gzip a thousand.
+inline constexpr std::int64_t kMaxUnpackRatio = 400;
+inline constexpr std::int64_t kAlwaysUnpacked = std::int64_t{64} << 20;
 // What unpacking may need for its dictionary. `xz -9` needs 65 MiB, `zstd --long=27` 128 MiB.
 inline constexpr std::size_t kMaxUnpackMemory = std::size_t{128} << 20;
 // The longest line, and the largest document held in memory at once.

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/variant.h"
+
 namespace twill {
 
 struct ConfigNode;
@@ -23,7 +25,7 @@ struct ConfigNode {
   struct Array {};
   struct Table {};
 
-  std::variant<bool, std::int64_t, double, std::string, Date, Array, Table> value;
+  Variant<bool, std::int64_t, double, std::string, Date, Array, Table> value;
   std::string origin;    // "configs/a.toml: line 2" or "command line: train.steps=3"
   std::string key = {};  // of a member of a table
   // The words of the command line, for a text that looks like a number (run.name=007).

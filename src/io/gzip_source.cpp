@@ -26,7 +26,7 @@ class GzipSource final : public UnpackingSource {
 
   std::string_view compression() const override { return "gzip"; }
 
-  std::size_t read(std::span<char> into) override {
+  std::size_t unpack(std::span<char> into) override {
     const std::size_t room = std::min<std::size_t>(into.size(), std::numeric_limits<uInt>::max());
     stream_.next_out = reinterpret_cast<Bytef*>(into.data());
     stream_.avail_out = static_cast<uInt>(room);

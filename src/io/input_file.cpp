@@ -13,15 +13,33 @@
 
 namespace twill {
 
-InputFile::InputFile(std::string path) : path_(std::move(path)) {
+namespace {
+
+std::string_view kind_of(mode_t mode) {
+  if (S_ISFIFO(mode)) return " but a pipe; write what comes out of it into a file first";
+  if (S_ISCHR(mode) || S_ISBLK(mode)) return " but a device";
+  if (S_ISSOCK(mode)) return " but a socket";
+  return "";
+}
+
+}  // namespace
+
+OpenedFile open_regular_file(const std::string& path) {
   // NONBLOCK: opening a pipe would wait for its writer. It changes nothing for files.
-  descriptor_ = Descriptor(::open(path_.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK));
-  require(descriptor_.valid(), "cannot read {}: {}", path_, std::strerror(errno));
+  OpenedFile file{Descriptor(::open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NONBLOCK)), 0};
+  require(file.descriptor.valid(), "cannot read {}: {}", path, std::strerror(errno));
   struct stat status {};
-  require(::fstat(descriptor_.get(), &status) == 0, "cannot read {}: {}", path_,
+  require(::fstat(file.descriptor.get(), &status) == 0, "cannot read {}: {}", path,
           std::strerror(errno));
-  require(S_ISREG(status.st_mode), "cannot read {}: not a file", path_);
-  bytes_ = status.st_size;
+  require(S_ISREG(status.st_mode), "cannot read {}: not a file{}", path, kind_of(status.st_mode));
+  file.bytes = status.st_size;
+  return file;
+}
+
+InputFile::InputFile(std::string path) : path_(std::move(path)) {
+  OpenedFile file = open_regular_file(path_);
+  descriptor_ = std::move(file.descriptor);
+  bytes_ = file.bytes;
 }
 
 void InputFile::read_at(std::int64_t offset, void* destination, std::int64_t bytes) const {

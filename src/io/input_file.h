@@ -9,6 +9,13 @@
 
 namespace twill {
 
+// A regular file, opened for reading. Refuses folders, pipes and devices: `cannot read x: …`.
+struct OpenedFile {
+  Descriptor descriptor;
+  std::int64_t bytes = 0;
+};
+OpenedFile open_regular_file(const std::string& path);
+
 class InputFile {
  public:
   // Refuses what is not a regular file: folders, pipes, devices.

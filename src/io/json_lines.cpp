@@ -34,7 +34,7 @@ void JsonLinesFile::flush_to_disk() {
 }
 
 void JsonLinesFile::cut_after_step(const std::string& path, std::int64_t step) {
-  if (!std::filesystem::exists(path)) return;
+  if (!std::filesystem::is_regular_file(path)) return;  // a pipe or a device keeps nothing
   const std::string content = read_file(path);
   std::string kept;
   for (std::size_t begin = 0; begin < content.size();) {

@@ -10,6 +10,8 @@
 #include <variant>
 #include <vector>
 
+#include "base/variant.h"
+
 namespace twill {
 
 class JsonValue;
@@ -49,8 +51,7 @@ class JsonValue {
   friend bool operator==(const JsonValue&, const JsonValue&) = default;
 
  private:
-  std::variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject>
-      value_;
+  Variant<std::monostate, bool, std::int64_t, double, std::string, JsonArray, JsonObject> value_;
 };
 
 // Throws twill::Error ("not valid JSON at byte 12", "nested deeper than 64", "duplicate key 'a'").

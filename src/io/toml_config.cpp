@@ -7,6 +7,7 @@
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/config_node.h"
+#include "io/toml_limits.h"
 
 namespace twill {
 namespace {
@@ -59,7 +60,7 @@ std::optional<std::string> find_text(const ConfigNode& layer,
 }  // namespace
 
 TomlDocument TomlDocument::parse_file(const std::string& path) {
-  return parse_text(read_file(path), path);
+  return parse_text(read_file(path, kMaxTomlBytes), path);
 }
 
 TomlDocument TomlDocument::parse_text(std::string_view text, std::string_view origin) {
@@ -75,6 +76,8 @@ void TomlDocument::overlay(std::string_view key_equals_value) {
   const std::vector<std::string> words = split_key(trimmed(key_equals_value.substr(0, equals)));
   require(std::ranges::all_of(words, is_key),
           "{}: expected key=value with a key like train.steps before the '='", origin);
+  require(words.size() <= kMaxKeyParts, "{:.60}…: a key of more than {} parts", origin,
+          kMaxKeyParts);
   const std::string value(trimmed(key_equals_value.substr(equals + 1)));
   layers_.push_back(
       std::make_shared<const ConfigNode>(nested(words, parse_toml_value(value, origin))));

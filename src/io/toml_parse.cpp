@@ -12,6 +12,7 @@
 #include "base/require.h"
 #include "io/config_node.h"
 #include "io/field_list.h"
+#include "io/toml_limits.h"
 
 namespace twill {
 namespace {
@@ -77,6 +78,7 @@ void require_utf8(const std::string& text, const std::string& origin) {
 }  // namespace
 
 ConfigNode parse_toml(std::string_view text, std::string_view origin) {
+  require_toml_limits(text, origin);
   try {
     const toml::table table = toml::parse(text, origin);
     return convert(table, origin);
@@ -86,6 +88,7 @@ ConfigNode parse_toml(std::string_view text, std::string_view origin) {
 }
 
 ConfigNode parse_toml_value(const std::string& text, const std::string& origin) {
+  require_toml_limits(text, origin);
   ConfigNode node{.value = text, .origin = origin};
   try {
     const toml::table table = toml::parse("value = " + text);

@@ -21,7 +21,7 @@ class XzSource final : public UnpackingSource {
 
   std::string_view compression() const override { return "xz"; }
 
-  std::size_t read(std::span<char> into) override {
+  std::size_t unpack(std::span<char> into) override {
     stream_.next_out = reinterpret_cast<std::uint8_t*>(into.data());
     stream_.avail_out = into.size();
     while (!ended_ && stream_.avail_out == into.size()) decode_some();

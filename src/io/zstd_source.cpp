@@ -26,7 +26,7 @@ class ZstdSource final : public UnpackingSource {
 
   std::string_view compression() const override { return "zstd"; }
 
-  std::size_t read(std::span<char> into) override {
+  std::size_t unpack(std::span<char> into) override {
     ZSTD_outBuffer output{into.data(), into.size(), 0};
     while (output.pos == 0)
       if (!decode_some(output)) break;

@@ -7,9 +7,11 @@
 #include <unistd.h>
 
 #include <atomic>
+#include <chrono>
 #include <csignal>
 #include <cstdlib>
 #include <filesystem>
+#include <thread>
 
 #include <gtest/gtest.h>
 
@@ -29,8 +31,6 @@ constexpr uid_t kNobody = 65534;
   ::dup2(err_fd, STDERR_FILENO);
   if (::chdir(options.folder.c_str()) != 0) ::_exit(97);
   if (options.max_file_bytes >= 0) {
-    // Ignored, the signal becomes an error of write(), as on a full disk.
-    std::signal(SIGXFSZ, SIG_IGN);
     const auto limit = static_cast<rlim_t>(options.max_file_bytes);
     const rlimit limits{limit, limit};
     ::setrlimit(RLIMIT_FSIZE, &limits);
@@ -39,10 +39,17 @@ constexpr uid_t kNobody = 65534;
   const int binary =
       ::open(options.binary.empty() ? TWILL_BINARY : options.binary.c_str(), O_RDONLY | O_CLOEXEC);
   if (options.unprivileged && ::geteuid() == 0 && ::setuid(kNobody) != 0) ::_exit(98);
+  if (options.max_memory_bytes >= 0) {
+    const auto limit = static_cast<rlim_t>(options.max_memory_bytes);
+    const rlimit limits{limit, limit};
+    ::setrlimit(RLIMIT_AS, &limits);
+  }
+  for (const std::string& pair : options.environment) ::putenv(const_cast<char*>(pair.c_str()));
   ::setenv("TWILL_CACHE", (options.folder + "/.cache").c_str(), /*overwrite=*/1);
   std::vector<char*> argv{const_cast<char*>("twill")};
   for (const std::string& argument : arguments) argv.push_back(const_cast<char*>(argument.c_str()));
   argv.push_back(nullptr);
+  if (options.closed) ::close_range(STDIN_FILENO, STDERR_FILENO, 0);
   ::fexecve(binary, argv.data(), environ);
   ::_exit(99);
 }
@@ -81,6 +88,14 @@ ProcessResult Process::wait() {
   return {.exit_code = code,
           .out = readable ? content_of(out_file_) : "",
           .err = content_of(err_file_)};
+}
+
+ProcessResult Process::wait_at_most(int seconds) {
+  const auto end = std::chrono::steady_clock::now() + std::chrono::seconds(seconds);
+  while (running() && std::chrono::steady_clock::now() < end)
+    std::this_thread::sleep_for(std::chrono::milliseconds(2));
+  if (running()) signal(SIGKILL);
+  return wait();
 }
 
 ProcessResult run_twill(const std::vector<std::string>& arguments, const ProcessOptions& options) {

@@ -17,11 +17,14 @@ struct ProcessResult {
 };
 
 struct ProcessOptions {
-  std::string folder = {};           // where it runs
-  std::string binary = {};           // instead of the build's own
-  std::string out_file = {};         // standard output, instead of a file in the folder
-  std::int64_t max_file_bytes = -1;  // a disk that is full beyond this size
-  bool unprivileged = false;         // as root: gives up root first, so that permissions count
+  std::string folder = {};                    // where it runs
+  std::string binary = {};                    // instead of the build's own
+  std::string out_file = {};                  // standard output, instead of a file in the folder
+  std::int64_t max_file_bytes = -1;           // a disk that is full beyond this size (ulimit -f)
+  std::int64_t max_memory_bytes = -1;         // of the address space (ulimit -v)
+  bool closed = false;                        // descriptors 0 to 2
+  std::vector<std::string> environment = {};  // NAME=VALUE
+  bool unprivileged = false;  // as root: gives up root first, so that permissions count
 };
 
 // A running twill. Its output goes to files in `folder`.
@@ -36,6 +39,8 @@ class Process {
   std::string proc_folder() const { return "/proc/" + std::to_string(pid_); }
   bool running();
   ProcessResult wait();
+  // Kills it where it does not end by itself; the exit code then is 137.
+  ProcessResult wait_at_most(int seconds);
 
  private:
   std::string out_file_, err_file_;

@@ -112,9 +112,10 @@ TEST(AtomicFileErrors, AFileThatCannotGrow) {
     const FileSizeLimit limit(5'000);
     message = error_text([&] { write_file(path, big); });
   }
-  EXPECT_EQ(message,
-            "cannot write " + path +
-                ": File too large; free some space or choose another disk (run.dir or --out)");
+  EXPECT_EQ(message, "cannot write " + path +
+                         ": File too large; raise the limit on the size of files (ulimit -f), or "
+                         "choose a disk that "
+                         "takes such files (run.dir or --out)");
   EXPECT_EQ(content_of(path), "old");
   EXPECT_EQ(folder.num_entries(), 1u);
 }

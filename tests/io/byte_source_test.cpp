@@ -162,5 +162,35 @@ TEST(LineReader, ALineThatNeverEndsIsRefused) {
   EXPECT_EQ(error_text([&] { four.next(); }), "m: line 2 is longer than 4 bytes");
 }
 
+TEST(ByteSource, ABombIsRefusedWhileItUnpacks) {
+  // 1 GiB of zeros, a member or frame at a time.
+  const std::string zeros(std::size_t{1} << 24, '\0');
+  for (const Packer& packer : packers()) {
+    const std::string one = packer.pack(zeros);
+    std::string bomb;
+    for (int i = 0; i < 64; ++i) bomb += one;
+    const auto source = byte_source_of(bomb, "bomb");
+    std::vector<char> piece(1 << 20);
+    std::int64_t unpacked = 0;
+    const std::string message = error_text([&] {
+      while (const std::size_t bytes = source->read(piece))
+        unpacked += static_cast<std::int64_t>(bytes);
+    });
+    EXPECT_EQ(
+        message,
+        "bomb: unpacks to more than 400 times its size, as no text does; unpack it yourself if "
+        "it is meant so")
+        << packer.name;
+    EXPECT_LE(unpacked, kAlwaysUnpacked + kMaxUnpackRatio * std::ssize(bomb)) << packer.name;
+  }
+}
+
+TEST(ByteSource, SmallThingsMayBeAsEmptyAsTheyLike) {
+  for (const Packer& packer : packers())
+    EXPECT_EQ(unpack(packer.pack(std::string(std::size_t{1} << 23, 'a'))).size(),
+              std::size_t{1} << 23)
+        << packer.name;
+}
+
 }  // namespace
 }  // namespace twill

@@ -186,8 +186,25 @@ cp -R "$project" "$moved"
 sed -i 's/version 4/version 5/' "$moved/main.cpp"
 run "$moved/twill" train
 check 'a copied folder is configured again' out_has 'version 5'
+check 'a copied folder: nothing is left beside' test ! -e "$moved/build/.elsewhere-release"
 run "$project/twill" train
 check 'the original is left alone' out_has 'version 4'
+
+broken="$work/broken"
+cp -R "$project" "$broken"
+touch "$broken/needs_a_library"
+run "$broken/twill" train
+check 'a copied folder that cannot be configured: fails' test "$status" -ne 0
+check 'a copied folder that cannot be configured: the program stays' \
+  test "$("$broken/build/release/bin/twill" x)" = '<x> version 4'
+run "$broken/twill" train
+check 'a second attempt: the program stays' \
+  test "$("$broken/build/release/bin/twill" x)" = '<x> version 4'
+rm "$broken/needs_a_library"
+sed -i 's/version 4/version 8/' "$broken/main.cpp"
+run "$broken/twill" train
+check 'put right: it is built' out_has 'version 8'
+check 'put right: nothing is left beside' test ! -e "$broken/build/.elsewhere-release"
 
 if command -v script >/dev/null; then
   sed -i 's/version 4/version 6/' "$project/main.cpp"

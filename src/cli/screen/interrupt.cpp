@@ -7,6 +7,8 @@
 #include <cstdlib>
 #include <ctime>
 
+#include "cli/commands.h"
+
 namespace twill::cli {
 namespace {
 
@@ -48,6 +50,10 @@ void Interrupt::watch() {
   while (!ended_) {
     const int number = ::sigtimedwait(&set, nullptr, &tenth);
     if (number <= 0) continue;
+    if (!saves_) {
+      std::fputs("\nstopped before the first step: there was nothing to save\n", stderr);
+      std::_Exit(kInterrupted);
+    }
     if (requested_.exchange(true)) end_at_once(number);
     std::fputs("\nstopping and saving; a second signal ends at once\n", stderr);
   }

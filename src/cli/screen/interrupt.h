@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Ctrl-C, SIGTERM and a closed terminal ask for a clean stop; a second one ends the process at
-// once.
+// once. As long as there is nothing to save (a corpus is read, a plan is measured) the first does.
 #pragma once
 
 #include <atomic>
@@ -19,11 +19,14 @@ class Interrupt {
   Interrupt& operator=(const Interrupt&) = delete;
 
   const std::atomic<bool>& requested() const { return requested_; }
+  // From here on there is a run to save.
+  void begin_saving() { saves_ = true; }
 
  private:
   void watch();
 
   std::atomic<bool> requested_{false};
+  std::atomic<bool> saves_{false};
   std::atomic<bool> ended_{false};
   std::thread watcher_;
 };

@@ -139,6 +139,9 @@ void ProgressView::on_sparse_evaluation(double master, double as_trained) {
 
 void ProgressView::on_health(const HealthSample& sample) {
   health_.clear();
+  // Told by a warning when it was raised; here for the summary at the end.
+  if (!sample.alarm.empty())
+    alarms_.push_back(fmt::format("step {:>5}  ALARM  {}", sample.step, sample.alarm));
   if (sample.is_topology)
     health_ = fmt::format("density {:.3f}", sample.overall.density);
   else if (sample.has_mask)
@@ -147,6 +150,11 @@ void ProgressView::on_health(const HealthSample& sample) {
   if (!sample.ffns.empty())
     health_ += fmt::format("{}fire {:.0f}%", health_.empty() ? "" : ", ",
                            100.0 * sample.overall_ffn.activation_density);
+}
+
+void ProgressView::on_alarm(std::int64_t step, const std::string& what) {
+  alarms_.push_back(fmt::format("step {:>5}  ALARM  {}", step, what));
+  print_line(alarms_.back());
 }
 
 void ProgressView::on_phase(std::int64_t step, const std::string& what) {
@@ -186,6 +194,7 @@ void ProgressView::on_end(bool interrupted) {
   const double seconds =
       std::chrono::duration<double>(std::chrono::steady_clock::now() - started_).count();
   print_line("");
+  for (const std::string& alarm : alarms_) print_line(alarm);
   if (interrupted) {
     print_line(checkpoint_.empty() ? "interrupted; nothing new to save since " + resumed_
                                    : "interrupted; saved " + checkpoint_);

@@ -27,6 +27,7 @@ class ProgressView : public TrainingListener {
   void on_evaluation(std::int64_t step, double validation_loss) override;
   void on_sparse_evaluation(double master, double as_trained) override;
   void on_health(const HealthSample& sample) override;
+  void on_alarm(std::int64_t step, const std::string& what) override;
   void on_phase(std::int64_t step, const std::string& what) override;
   void on_flops(const Flops& flops) override;
   void on_checkpoint(const std::string& path) override;
@@ -61,7 +62,8 @@ class ProgressView : public TrainingListener {
   std::int64_t step_tokens_ = 0;
   std::int64_t log_every_ = 1;
   double step_seconds_ = 0.0;  // smoothed
-  std::string health_;         // flip rate and density, as last sampled
+  std::vector<std::string> alarms_;
+  std::string health_;  // flip rate and density, as last sampled
   double first_validation_ = 0.0;
   double last_validation_ = 0.0;
   bool validated_ = false;

@@ -10,6 +10,7 @@
 #include "io/toml_config.h"
 #include "models/model.h"
 #include "train/model/any_model.h"
+#include "train/model/finite_weights.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
 #include "train/step/memory_use.h"
@@ -28,6 +29,7 @@ ImportReport import_model(const ImportRequest& request) {
   require_memory(context, builder.memory_table());
   builder.commit();
   any.source->load(builder);
+  require_finite_weights(builder, request.source);
 
   RunConfig config;
   config.run = {.name = request.name, .dir = request.runs_dir};

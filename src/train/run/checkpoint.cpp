@@ -19,6 +19,8 @@
 #include "ops/transfer.h"
 #include "sparsity/weights/deployment.h"
 #include "tensor/tensor.h"
+#include "train/model/finite_weights.h"
+#include "train/run/run_folder.h"
 #include "train/step/host_masters.h"
 
 namespace twill {
@@ -241,11 +243,25 @@ std::string publish(const std::string& folder, std::int64_t step,
   return folder + "/" + name;
 }
 
+// A state with a weight that is not finite goes nowhere, and would push out one that does.
+void require_worth_saving(const std::string& folder, const Trainer& trainer) {
+  const std::string found = find_nonfinite(trainer.builder());
+  if (found.empty()) return;
+  const std::vector<std::string> all = list_checkpoints(folder);
+  fail(
+      "step {}: weights are not finite, and this state is not saved: {}; {}; lower optimizer.lr or "
+      "raise optimizer.eps in a new run",
+      trainer.progress().step, found,
+      all.empty() ? "there was no checkpoint before it"
+                  : fmt::format("the last good one is {}", shell_quoted(all.back())));
+}
+
 }  // namespace
 
 std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep) {
   trainer.sparsity().write_moments(trainer.context());
   const HostMasters masters(trainer.builder(), &trainer.optimizer());
+  require_worth_saving(folder, trainer);
   std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
     const std::string weights = hash_of_weights(trainer.builder());
     ModelConfig model = trainer.config().model;
@@ -377,7 +393,7 @@ void require_undamaged(const std::string& checkpoint, CheckpointFiles files) {
   for (auto older = all.rbegin(); older != all.rend(); ++older) {
     if (step_of(*older) >= step_of(checkpoint) || !find_damage(*older, files).empty()) continue;
     fail("{}; the previous good checkpoint is {}: give this path instead of the run", damage,
-         *older);
+         shell_quoted(*older));
   }
   fail("{}; no older good checkpoint is left", damage);
 }

@@ -24,6 +24,7 @@ constexpr std::array<std::string_view, 12> kDevices{"auto",   "cpu",    "cuda", 
                                                     "cuda:5", "cuda:6", "cuda:7", "reference"};
 constexpr std::array<std::string_view, 3> kPrecisions{"auto", "bf16", "f32"};
 constexpr std::array<std::string_view, 2> kOnNonfinite{"stop", "skip"};
+constexpr std::array<std::string_view, 3> kOnStall{"off", "warn", "stop"};
 constexpr std::array<std::string_view, 2> kMoments{"f32", "bf16"};
 constexpr std::array<std::string_view, 4> kSchedules{"cosine", "linear", "wsd", "constant"};
 
@@ -118,6 +119,16 @@ void LogConfig::fields(FieldVisitor& visit) {
         "tokens of the sample printed at the end; 0 prints none", OnResume::kFree);
 }
 
+void HealthSection::fields(FieldVisitor& visit) {
+  visit("stall_window", stall_window, Range<std::int64_t>{0, kMany},
+        "steps of the windows whose losses are compared to notice a run that has stopped to learn; "
+        "0 takes a tenth of the run, at least 50",
+        OnResume::kFree);
+  visit("on_stall", on_stall, kOnStall,
+        "when the training loss has stopped to fall: off, warn, or stop: save and end the run",
+        OnResume::kFree);
+}
+
 void RunConfig::fields(FieldVisitor& visit) {
   visit("device", device, kDevices, "where to compute; auto takes the GPU when there is one");
   visit("threads", threads, Range<std::int64_t>{0, 1024},
@@ -135,6 +146,7 @@ void RunConfig::fields(FieldVisitor& visit) {
   visit.section("eval", eval, "evaluation during training");
   visit.section("checkpoint", checkpoint, "saving");
   visit.section("log", log, "what is shown");
+  visit.section("health", health, "alarms of the run; those of masks are recipe.on_alarm's");
 }
 
 std::int64_t RunConfig::accumulation() const {

@@ -79,6 +79,13 @@ struct LogConfig {
   void fields(FieldVisitor& visit);
 };
 
+// Alarms of the run itself; those of a recipe's masks are recipe.on_alarm's.
+struct HealthSection {
+  std::int64_t stall_window = 0;
+  std::string on_stall = "warn";
+  void fields(FieldVisitor& visit);
+};
+
 struct RunConfig {
   RunSection run;
   std::string device = "auto";
@@ -93,6 +100,7 @@ struct RunConfig {
   EvalConfig eval;
   CheckpointConfig checkpoint;
   LogConfig log;
+  HealthSection health;
   void fields(FieldVisitor& visit);
 
   std::int64_t sequence() const { return train.sequence > 0 ? train.sequence : model.context; }

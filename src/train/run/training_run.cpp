@@ -15,6 +15,7 @@
 #include "train/metrics/json_lines_sink.h"
 #include "train/metrics/metric_sinks.h"
 #include "train/model/any_model.h"
+#include "train/model/finite_weights.h"
 #include "train/model/sampler.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
@@ -24,6 +25,7 @@
 #include "train/run/run_folder.h"
 #include "train/run/run_metrics.h"
 #include "train/run/sparsity_records.h"
+#include "train/run/stall_alarm.h"
 #include "train/step/host_masters.h"
 #include "train/step/memory_table.h"
 #include "train/step/memory_use.h"
@@ -136,6 +138,7 @@ class Run {
     if (checkpoint.empty() && start_) {
       HostMasters masters(trainer_->builder());
       start_->source->load(trainer_->builder());
+      require_finite_weights(trainer_->builder(), config().train.start_from);
       masters.upload();
     }
     start_.reset();
@@ -161,6 +164,7 @@ class Run {
     metrics_.add(std::make_shared<JsonLinesSink>(folder_->metrics_file()), OnSinkFailure::kStop);
     for (const auto& sink : request_.sinks) metrics_.add(sink, OnSinkFailure::kGoOn);
     metrics_.begin(saved_step_);
+    stall_watch_.emplace(stall_watch_of(config(), folder_->metrics_file(), saved_step_));
   }
 
   RunFacts facts(const std::string& checkpoint) const {
@@ -245,9 +249,29 @@ class Run {
     record(*result);
     if (const auto sample = trainer_->sparsity().take_sample()) record(*sample);
     if (first) meter_->set_floor(floor_seconds(products.measure_products(*context_, 1, false)));
+    const std::optional<Stall> stall = watch(*result);
     if (due(result->step, config().eval.every, config().train.steps)) evaluate();
     if (due(result->step, config().checkpoint.every, config().train.steps)) save();
+    if (stall && config().health.on_stall == "stop") stop_at(*stall);
     return true;
+  }
+
+  std::optional<Stall> watch(const StepResult& result) {
+    const std::int64_t phase = config().recipe.is_dense() ? 0 : trainer_->sparsity().phase_index();
+    const std::optional<Stall> stall =
+        stall_watch_->observe(result.step, phase, result.loss, result.lr);
+    if (stall) metrics_.write(stall_record(*stall));
+    if (stall) listener_.on_alarm(stall->step, stall->text());
+    return stall;
+  }
+
+  // The state is as good as that of a run that goes on: it is kept.
+  [[noreturn]] void stop_at(const Stall& stall) {
+    if (saved_step_ != stall.step) save();
+    fail(
+        "step {}: {}; stopped (health.on_stall = \"stop\") and saved: go on with --resume {} "
+        "health.on_stall=warn",
+        stall.step, stall.text(), shell_quoted(folder_->path()));
   }
 
   std::optional<StepResult> observed_step() {
@@ -366,7 +390,7 @@ class Run {
         "a "
         "new run, or go on with --resume {} train.on_nonfinite=skip",
         result.step, std::isfinite(result.loss) ? "gradient" : "loss", folder_->checkpoint(),
-        folder_->name());
+        shell_quoted(folder_->path()));
   }
 
   void show_sample() {
@@ -391,6 +415,7 @@ class Run {
   std::optional<Trainer> trainer_;
   MetricSinks metrics_;
   std::optional<StepMeter> meter_;
+  std::optional<StallWatch> stall_watch_;
   std::int64_t saved_step_ = -1;
   std::int64_t told_phase_ = -1;
   double last_step_seconds_ = 0.0;

@@ -83,6 +83,8 @@ class TrainingListener {
   // Of a sparse phase: the plain master weights, and everything as in training.
   virtual void on_sparse_evaluation(double /*master*/, double /*as_trained*/) {}
   virtual void on_health(const HealthSample&) {}
+  // Something that a person should know of while the run goes on; it is in the metrics.
+  virtual void on_alarm(std::int64_t /*step*/, const std::string& /*what*/) {}
   virtual void on_phase(std::int64_t /*step*/, const std::string& /*what*/) {}
   // At the end: the run's FLOPs by the formulas of sparsity/account/flop_account.h.
   virtual void on_flops(const Flops&) {}

@@ -186,7 +186,7 @@ TEST(TokenShardErrors, OtherFiles) {
   EXPECT_EQ(error_text([&] { TokenShard::open(folder / "none.bin"); }),
             "cannot read " + (folder / "none.bin") + ": No such file or directory");
   EXPECT_EQ(error_text([&] { TokenShard::open(folder.path()); }),
-            "cannot read " + folder.path() + ": it is not a file");
+            "cannot read " + folder.path() + ": not a file");
 }
 
 }  // namespace

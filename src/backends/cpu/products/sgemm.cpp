@@ -3,7 +3,11 @@
 // count changes no bit.
 #include "backends/cpu/products/sgemm.h"
 
+#include <sys/mman.h>
+
 #include <algorithm>
+#include <cstddef>
+#include <new>
 
 #include <dnnl.h>
 
@@ -32,6 +36,19 @@ class OpenMpThreads {
   int before_;
 };
 
+// oneDNN writes its kernels in the first product, about 6 MiB, and ends the process with a SIGSEGV
+// where the system gives no room for them.
+void require_room_for_kernels() {
+  constexpr std::size_t kRoom = std::size_t{16} << 20;
+  static const bool has_room = [] {
+    void* room = ::mmap(nullptr, kRoom, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+    if (room == MAP_FAILED) throw std::bad_alloc();
+    ::munmap(room, kRoom);
+    return true;
+  }();
+  (void)has_room;
+}
+
 char letter(bool trans) { return trans ? 'T' : 'N'; }
 
 void scale_rows(const SgemmArgs& args) {
@@ -48,10 +65,12 @@ void scale_rows(const SgemmArgs& args) {
 void sgemm(const SgemmArgs& args, int num_threads) {
   if (args.m == 0 || args.n == 0) return;
   if (args.k == 0) return scale_rows(args);
+  require_room_for_kernels();
   const OpenMpThreads scope(num_threads);
   const dnnl_status_t status =
       dnnl_sgemm(letter(args.trans_a), letter(args.trans_b), args.m, args.n, args.k, args.alpha,
                  args.a, args.lda, args.b, args.ldb, args.beta, args.c, args.ldc);
+  if (status == dnnl_out_of_memory) throw std::bad_alloc();
   TWILL_CHECK(status == dnnl_success, "dnnl_sgemm refused a product");
 }
 
