@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -81,8 +80,7 @@ class LanguageModel : public Model {
 // Throws twill::Error, "`what` needs a model that writes text …", where it is none.
 LanguageModel& as_language_model(Model& model, std::string_view what);
 
-// The model of a resolved config.
+// The model of a resolved config, of the family that it names (models/families.h).
 std::unique_ptr<Model> make_model(Builder& builder, const ModelConfig& config);
-using MakeModel = std::function<std::unique_ptr<Model>(Builder&, const ModelConfig&)>;
 
 }  // namespace twill

@@ -9,10 +9,9 @@
 #include "cli/bench/bench_setup.h"
 #include "cli/bench/phase_alone.h"
 #include "cli/planning/plan_summary.h"
-#include "data/corpus.h"
-#include "data/tokenizer.h"
 #include "ops/packing/packed_matrix.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 
 namespace twill::cli {
 namespace {
@@ -57,7 +56,7 @@ std::vector<std::string> first_run_overrides() {
 
 void show_gain(const std::vector<std::string>& overrides) {
   RunConfig config = measured_config(overrides, /*own_model=*/true);
-  const Corpus corpus = measured_corpus(config);
+  const TrainingData data = open_run_data(config);
   const Context context = open_context(config);
   const Plan plan = planned(context, config);
   const PhaseAlone alone = phase_alone(config.recipe, config.length(), 0.0);
@@ -66,9 +65,8 @@ void show_gain(const std::vector<std::string>& overrides) {
       static_cast<double>(config.train.steps);
   config.recipe = alone.recipe;
   config.recipe.health.every = 0;  // samples are no part of a step
-  const AgainstDense result =
-      measure_against_dense(context, config, corpus,
-                            [&] { return plan_of_phase(plan, alone.phase); }, {.rounds = kTurns});
+  const AgainstDense result = measure_against_dense(
+      context, config, data, [&] { return plan_of_phase(plan, alone.phase); }, {.rounds = kTurns});
   const double whole = run_gain({{share, result.whole_gain()}, {1.0 - share, 1.0}});
   fmt::print(
       "\nagainst dense, measured now in {} turns of {} steps: {:.1f} ms a sparse step, {:.1f} ms "

@@ -13,6 +13,7 @@
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
 #include "train/run/frozen_projection.h"
+#include "train/run/run_data.h"
 #include "train/run/run_folder.h"
 #include "train/run/training_run.h"
 #include "train/step/schedule.h"
@@ -296,19 +297,16 @@ DescentProbe probe_descent(const DescentRequest& request) {
   RunConfig config = folder.read_config();
   const ProbedParts parts = parts_of(request, config.recipe);
   config.threads = request.threads;
-  config.data.tokenizer = data_tokenizer(config.data);
-  const std::unique_ptr<Tokenizer> tokenizer = open_run_tokenizer(folder, config);
-  config = resolved(config, vocab_size_of(tokenizer.get()));
-  const Corpus corpus =
-      load_corpus(config.data, {tokenizer.get(), config.model.vocab},
-                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
+  const RunSetup setup = set_up(folder, config);
+  config = setup.config;
+  const TrainingData data = open_run_data(config, setup.tokenizer.get());
   // The probe reads and sets weights where they are: on the host, whatever trained them.
   if (config.device != "reference") config.device = "cpu";
   config.train.precision = "auto";
   config.recipe.execution = Execution::kMasked;  // both projections on every layer in scope
   config.plan.clear();
   const Context context = open_context(config);
-  Trainer trainer(context, config, corpus);
+  Trainer trainer(context, config, data);
   trainer.begin();
   Probe probe(trainer, config.recipe.layers);
   DescentProbe result{.checkpoint = checkpoint, .series = {}};
