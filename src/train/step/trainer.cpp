@@ -43,7 +43,7 @@ Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData d
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed), *plan) {}
 
-void Trainer::begin() {
+void Trainer::begin(Reducer* reducer) {
   require_memory(context_, builder_.memory_table());
   builder_.commit();
   {
@@ -51,7 +51,7 @@ void Trainer::begin() {
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
     masters.upload();
   }
-  step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train);
+  step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train, reducer);
 }
 
 StepResult Trainer::step() {

@@ -55,8 +55,9 @@ class Trainer {
 
   std::vector<MemoryLine> memory_table() const { return builder_.memory_table(); }
 
-  // Takes the memory and draws the initial weights.
-  void begin();
+  // Takes the memory and draws the initial weights. With a reducer, which outlives the trainer, it is
+  // one of several processes, each with micro-batches of its own: Progress counts one process's.
+  void begin(Reducer* reducer = nullptr);
 
   StepResult step();
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
