@@ -72,6 +72,8 @@ judge() {
       } else if (folder != other && !((folder, other) in allowed)) {
         report(folder " includes \"" target "\": " folder " may not know " other)
       }
+      if (target == "models/decoder.h" && folder != "models" && folder != "exchange")
+        report(folder " includes \"" target "\": outside of models/ and exchange/ a model is a Model")
       if (path ~ /^src\/backends\/cuda\/device\// && target !~ /^backends\/cuda\/device\//)
         report("device code includes \"" target "\": only backends/cuda/device/ may be")
     }
@@ -126,6 +128,10 @@ self_test() {
   expect_clean src/backends/cuda/device/warp.cuh '"backends/cuda/device/ptx.cuh"'
   expect_clean src/backends/cpu/gelu_simd.cpp '<hwy/highway.h>'
   expect_clean src/models/gpt.h '"nn/linear.h"'
+  expect_clean src/models/families.cpp '"models/decoder.h"'
+  expect_clean src/exchange/hf_tensors.cpp '"models/decoder.h"'
+  expect_caught src/train/step/trainer.cpp '"models/decoder.h"'
+  expect_caught src/cli/plan.cpp '"models/decoder.h"'
   expect_clean src/sparsity/plan/probe.h '"measure/turns.h"'
   expect_caught src/measure/turns.h '"sparsity/plan/plan.h"'
   expect_caught src/nn/linear.h '"measure/turns.h"'

@@ -15,12 +15,12 @@
 
 #include <fmt/format.h>
 
-#include "data/corpus.h"
 #include "io/atomic_file.h"
 #include "io/paths.h"
 #include "io/safetensors.h"
 #include "ops/transfer.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/step/trainer.h"
 
 namespace twill {
@@ -56,19 +56,17 @@ std::string config_json(const ModelConfig& model) {
 
 void dump(const std::string& folder, const std::string& file,
           const std::vector<std::string>& overrides) {
-  RunConfig config = read_run_config(file, overrides);
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer(data_tokenizer(config.data));
-  config = resolved(config, tokenizer->vocab_size());
+  const RunSetup setup = set_up(read_run_config(file, overrides));
+  const RunConfig& config = setup.config;
   const std::int64_t batch = config.train.micro_batch, time = config.sequence();
-  const Corpus corpus = load_corpus(config.data, *tokenizer, {batch, time}, 0);
   const Context context = open_context(config);
-  Trainer trainer(context, config, corpus);
+  Trainer trainer(context, config, open_run_data(config, setup.tokenizer.get()));
   trainer.begin();
   BatchStorage storage(trainer.data().layout(), batch);
   const Batch examples = storage.rows(0, batch);
   trainer.data().fill(0, examples);
   const Pass pass{.context = context, .batch = batch, .time = time, .training = true};
-  const double loss = trainer.model().loss_and_gradient(pass, examples, 1.0).mean;
+  const double loss = trainer.model().loss_and_gradient(pass, examples).mean;
 
   create_directories(folder);
   HostTensors weights(context), gradients(context);

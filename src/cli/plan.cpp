@@ -13,11 +13,11 @@
 #include "cli/planning/plan_report.h"
 #include "cli/screen/moving_line.h"
 #include "cli/screen/text_format.h"
-#include "data/tokenizer.h"
 #include "io/atomic_file.h"
 #include "measure/ratio.h"
 #include "train/run/device_choice.h"
 #include "train/run/make_plan.h"
+#include "train/run/run_data.h"
 #include "train/step/trainer.h"
 
 namespace twill::cli {
@@ -39,8 +39,7 @@ double dense_step_seconds(const Context& context, RunConfig config) {
   config.eval.windows = 1;
   const std::int64_t micro_batches = std::min(config.accumulation(), kMostMicroBatches);
   config.train.batch_tokens = micro_batches * config.micro_batch_tokens();
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
-  Trainer trainer(context, config, corpus, Plan());
+  Trainer trainer(context, config, open_run_data(config), Plan());
   trainer.begin();
   MovingLine line;
   line.show("timing dense steps");

@@ -176,6 +176,8 @@ ModelConfig parse_hf_config(std::string_view text) {
 
 void require_expressible(const ModelConfig& c) {
   const bool llama = c.family == "llama";
+  require_key(llama || c.family == "gpt", "family", c.family,
+              "Twill writes models of the families gpt and llama");
   const char* name = llama ? "LlamaForCausalLM" : "GPT2LMHeadModel";
   const auto only = [&](const char* what) { return fmt::format("{} has {} only", name, what); };
   require_key(c.norm == (llama ? "rms" : "layer"), "norm", c.norm,

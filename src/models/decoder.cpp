@@ -61,13 +61,12 @@ void Decoder::forward(const Pass& pass) {
   head_.loss(pass, pass.rows(normed_), loss_.targets(), loss_.losses());
 }
 
-void Decoder::compute(const Pass& pass, double share) {
+void Decoder::compute(const Pass& pass, const LossScale& scale) {
   clear_gradients(pass);
   run_layers(pass);
   loss_.count(pass);
-  head_.loss_and_gradient(pass, pass.rows(normed_), loss_.targets(),
-                          {.share = share, .count = loss_.num_targets()}, loss_.losses(),
-                          pass.rows(dnormed_));
+  head_.loss_and_gradient(pass, pass.rows(normed_), loss_.targets(), loss_.scale_of(scale),
+                          loss_.losses(), pass.rows(dnormed_));
   const View gradient = pass.rows(gradient_);
   const View last = blocks_.empty() ? embedded_ : blocks_.back().out();
   // The gradient of a block's output also holds that of its last bias: summed where it is made.
@@ -80,8 +79,12 @@ void Decoder::compute(const Pass& pass, double share) {
   embedding_.backward(pass, token_view(pass), gradient);
 }
 
-void Decoder::add_mean_loss(const Pass& pass, View mean, bool accumulate) const {
-  loss_.add_mean(pass, mean, accumulate);
+void Decoder::add_mean_loss(const Pass& pass, ConstView count, View mean, bool accumulate) const {
+  loss_.add_mean(pass, count, mean, accumulate);
+}
+
+void Decoder::count_targets(const Pass& pass, View count, bool accumulate) const {
+  loss_.count_into(pass, count, accumulate);
 }
 
 PassLoss Decoder::read_loss(const Pass& pass) const { return loss_.read(pass); }

@@ -28,8 +28,9 @@ class Decoder final : public LanguageModel {
 
   void load(const Pass& pass, const Batch& batch) override;
   void forward(const Pass& pass) override;
-  void compute(const Pass& pass, double share) override;
-  void add_mean_loss(const Pass& pass, View mean, bool accumulate) const override;
+  void compute(const Pass& pass, const LossScale& scale) override;
+  void add_mean_loss(const Pass& pass, ConstView count, View mean, bool accumulate) const override;
+  void count_targets(const Pass& pass, View count, bool accumulate) const override;
   PassLoss read_loss(const Pass& pass) const override;
   // Computed in pieces of tokens: the logits of a whole pass never exist at once.
   std::vector<TargetScore> score(const Pass& pass, const Batch& batch) override;

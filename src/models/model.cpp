@@ -6,7 +6,10 @@
 
 namespace twill {
 
-Model::Model(Builder& builder) : builder_(builder) { builder.state(micro_step_, DType::kI32, {1}); }
+Model::Model(Builder& builder) : builder_(builder) {
+  builder.state(micro_step_, DType::kI32, {1});
+  builder.state(step_targets_, DType::kF64, {3});
+}
 
 PassLoss Model::loss(const Pass& pass, const Batch& batch) {
   load(pass, batch);
@@ -14,9 +17,9 @@ PassLoss Model::loss(const Pass& pass, const Batch& batch) {
   return read_loss(pass);
 }
 
-PassLoss Model::loss_and_gradient(const Pass& pass, const Batch& batch, double share) {
+PassLoss Model::loss_and_gradient(const Pass& pass, const Batch& batch, const LossScale& scale) {
   load(pass, batch);
-  compute(pass, share);
+  compute(pass, scale);
   return read_loss(pass);
 }
 

@@ -8,7 +8,6 @@
 #pragma once
 
 #include <cstdint>
-#include <functional>
 #include <memory>
 #include <span>
 #include <string_view>
@@ -38,11 +37,15 @@ class Model {
   virtual void load(const Pass& pass, const Batch& batch) = 0;
   // The losses of the targets.
   virtual void forward(const Pass& pass) = 0;
-  // The same, and adds the gradient of `share` times the mean loss to the parameters' gradients
-  // (overwrites them where pass.accumulate is false). `share` is 1 / number of micro-batches.
-  virtual void compute(const Pass& pass, double share) = 0;
-  // mean (1) f64 (+)= the mean loss of the last pass.
-  virtual void add_mean_loss(const Pass& pass, View mean, bool accumulate) const = 0;
+  // The same, and adds the gradient of scale.share / scale.count times the sum of the losses to the
+  // parameters' gradients (overwrites them where pass.accumulate is false). Where there is no count,
+  // the pass's own number of targets stands for it.
+  virtual void compute(const Pass& pass, const LossScale& scale) = 0;
+  // mean (1) f64 (+)= the sum of the last pass's losses over `count` (1) f64, or over its own number.
+  virtual void add_mean_loss(const Pass& pass, ConstView count, View mean,
+                             bool accumulate) const = 0;
+  // count (1) f64 (+)= how many targets load() has found.
+  virtual void count_targets(const Pass& pass, View count, bool accumulate) const = 0;
   virtual PassLoss read_loss(const Pass& pass) const = 0;
   // One score for each target of the batch; an absent target has {0, false}. In a model built for
   // inference.
@@ -50,10 +53,12 @@ class Model {
 
   // A pass and its mean loss in one call.
   PassLoss loss(const Pass& pass, const Batch& batch);
-  PassLoss loss_and_gradient(const Pass& pass, const Batch& batch, double share);
+  PassLoss loss_and_gradient(const Pass& pass, const Batch& batch, const LossScale& scale = {});
 
   // A place for Pass::micro_step_at, (1) i32; the caller fills it.
   View micro_step_place() const { return micro_step_; }
+  // Places for the number of a step's targets, (3) f64: train/step/step_targets.h fills them.
+  View step_targets_place() const { return step_targets_; }
 
  protected:
   Builder& builder() const { return builder_; }
@@ -62,7 +67,8 @@ class Model {
 
  private:
   Builder& builder_;
-  View micro_step_;  // (1) i32
+  View micro_step_;    // (1) i32
+  View step_targets_;  // (3) f64
 };
 
 // A model that says what comes next in a row of tokens.
@@ -81,8 +87,7 @@ class LanguageModel : public Model {
 // Throws twill::Error, "`what` needs a model that writes text …", where it is none.
 LanguageModel& as_language_model(Model& model, std::string_view what);
 
-// The model of a resolved config.
+// The model of a resolved config, of the family that it names (models/families.h).
 std::unique_ptr<Model> make_model(Builder& builder, const ModelConfig& config);
-using MakeModel = std::function<std::unique_ptr<Model>(Builder&, const ModelConfig&)>;
 
 }  // namespace twill

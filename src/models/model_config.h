@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The shape of a decoder-only language model, each field declared once.
+// The shape of a model, each field declared once. What it means is the family's (models/families.h).
 #pragma once
 
 #include <cstdint>
@@ -55,5 +55,7 @@ ModelConfig resolved(ModelConfig config, std::int64_t tokenizer_vocab);
 
 // Learnable numbers of a resolved config.
 std::int64_t num_parameters(const ModelConfig& config);
+// Tokens of an example at most.
+std::int64_t longest_sequence(const ModelConfig& config);
 
 }  // namespace twill

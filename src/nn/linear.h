@@ -24,7 +24,7 @@ class Linear {
     std::int64_t out = 0;
     bool bias = true;
     double init_std = 0.02;
-    LayerFamily family = LayerFamily::kFfn;
+    LayerFamily family;                            // said by every layer: what recipes choose it by
     GroupAxis width_axis = GroupAxis::kWithinRow;  // see LinearSeam, and for these
     bool adds_residual = false;
     std::optional<Activation> activates = {};

@@ -79,8 +79,8 @@ void LmHead::score(const Pass& pass, ConstView x, ConstView targets, View loss, 
   });
 }
 
-void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, const Scale& scale,
-                               View loss, View dx) const {
+void LmHead::loss_and_gradient(const Pass& pass, ConstView x, ConstView targets,
+                               const LossScale& scale, View loss, View dx) const {
   for_each_piece(pass, [&](const Pass& piece, std::int64_t begin, std::int64_t count) {
     const ConstView rows = x.row_range(begin, count);
     const View logits = piece_logits(piece, rows);

@@ -13,6 +13,7 @@
 #include "nn/builder.h"
 #include "nn/linear.h"
 #include "nn/pass.h"
+#include "nn/target_loss.h"
 
 namespace twill {
 
@@ -28,13 +29,9 @@ class LmHead {
   LmHead(Builder& builder, const std::string& name, Options options, Parameter* tied);
 
   // loss (tokens) of the targets (tokens) i32. With dx, also the gradients of x and of the head for
-  // `share` times the mean of the losses over `count` targets, read when the work runs.
-  struct Scale {
-    double share = 1.0;
-    ConstView count = {};  // (1) f64 (ops/layers/targets.h); absent: 1
-  };
+  // scale.share / scale.count times the sum of the losses; without a count, 1 stands for it.
   void loss(const Pass& pass, ConstView x, ConstView targets, View loss) const;
-  void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, const Scale& scale,
+  void loss_and_gradient(const Pass& pass, ConstView x, ConstView targets, const LossScale& scale,
                          View loss, View dx) const;
 
   // The same loss, and the likeliest id behind every token (best, i32; see ops/layers/cross_entropy.h).

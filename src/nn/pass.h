@@ -24,7 +24,7 @@ struct Pass {
   // (1) i32, optional: where micro_step stands when the work runs. Recorded work reads it there.
   ConstView micro_step_at = {};
   // Activations are selected, attention sees its pattern and operands are rounded, as the seams say
-  // (nn/seam.h). Without it a pass is the plain model on the forward operands: a causal one.
+  // (nn/seam.h). Without it a pass is the model as it was built, on the forward operands.
   bool as_trained = false;
   // (batch) i32, optional: how many tokens of each sequence exist; the rest is padding, which
   // attention neither sees nor fills. Absent: all. Not beside a cache.

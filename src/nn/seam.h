@@ -19,12 +19,14 @@ namespace twill {
 
 struct Parameter;
 
-enum class LayerFamily : std::uint8_t { kAttention, kFfn, kHead };
+// What recipes call a layer by (sparsity/recipe/scope.h). kOther: none of the three, as a projection of
+// patches.
+enum class LayerFamily : std::uint8_t { kOther, kAttention, kFfn, kHead };
 
 // One weight matrix: what the layer is, and how its three products run.
 struct LinearSeam {
   std::string name;  // "blocks.0.ffn.input"
-  LayerFamily family = LayerFamily::kFfn;
+  LayerFamily family = LayerFamily::kOther;
   Parameter* weight = nullptr;
   // The axis of the weight along which the model's width runs: rows of an input matrix, columns of
   // an output matrix.
@@ -91,7 +93,8 @@ struct FfnSeam {
 };
 
 struct AttentionSeam {
-  std::string name;  // "blocks.0.attention"
+  std::string name;                                    // "blocks.0.attention"
+  AttentionPattern plain = AttentionPattern::kCausal;  // what a token sees as built
   AttentionPattern pattern = AttentionPattern::kCausal;
   std::int64_t stride = 1;
 };

@@ -4,7 +4,6 @@
 #include <cmath>
 
 #include "base/check.h"
-#include "base/require.h"
 #include "ops/attention/attention.h"
 #include "ops/attention/cached_attention.h"
 #include "ops/attention/rotary.h"
@@ -22,7 +21,7 @@ View lse_view(const Pass& pass, View lse, std::int64_t heads) {
 SelfAttention::SelfAttention(Builder& builder, const std::string& name, Options options)
     : options_(options),
       qkv_heads_(options.heads + 2 * options.kv_heads),
-      seam_(builder.attention_seam({.name = name})),
+      seam_(builder.attention_seam({.name = name, .plain = options.mask.kind})),
       qkv_(builder, name + ".qkv",
            {.in = options.width,
             .out = qkv_heads_ * options.head_dim,
@@ -85,9 +84,8 @@ double SelfAttention::scale() const {
 
 AttentionMask SelfAttention::mask(const Pass& pass) const {
   if (!pass.as_trained || seam_.pattern == AttentionPattern::kCausal) return options_.mask;
-  require(options_.mask.kind == AttentionPattern::kCausal,
-          "[attention] a recipe's pattern looks back only, and {} is not plain causal attention",
-          seam_.name);
+  TWILL_CHECK(options_.mask.kind == AttentionPattern::kCausal,
+              "recipes give patterns to causal attention alone");
   return {seam_.pattern, seam_.stride};
 }
 

@@ -28,18 +28,21 @@ void TargetLoss::load(const Pass& pass, ConstView targets) {
 }
 
 void TargetLoss::count(const Pass& pass) const {
-  count_targets(pass.context, {.targets = targets(), .count = result_.slice(1, 1)});
+  count_into(pass, result_.slice(1, 1), /*accumulate=*/false);
 }
 
-void TargetLoss::add_mean(const Pass& pass, View mean, bool accumulate) const {
+void TargetLoss::count_into(const Pass& pass, View count, bool accumulate) const {
+  count_targets(pass.context, {.targets = targets(), .count = count, .accumulate = accumulate});
+}
+
+void TargetLoss::add_mean(const Pass& pass, ConstView count, View mean, bool accumulate) const {
   sum(pass.context, {.x = losses(), .sum = sum_});
-  twill::add_mean(
-      pass.context,
-      {.sum = sum_, .count = result_.slice(1, 1), .mean = mean, .accumulate = accumulate});
+  twill::add_mean(pass.context,
+                  {.sum = sum_, .count = count_of(count), .mean = mean, .accumulate = accumulate});
 }
 
 PassLoss TargetLoss::read(const Pass& pass) const {
-  add_mean(pass, result_.slice(0, 1), /*accumulate=*/false);
+  add_mean(pass, {}, result_.slice(0, 1), /*accumulate=*/false);
   double values[2] = {};
   copy_out(pass.context, values, result_);
   return {.mean = values[0], .targets = values[1]};

@@ -17,6 +17,12 @@ struct PassLoss {
   double targets = 0.0;  // how many
 };
 
+// By how much the loss of each target counts in what is learnt from: share / count.
+struct LossScale {
+  double share = 1.0;    // 1 / number of micro-batches of a step
+  ConstView count = {};  // (1) f64, read when the work runs: targets of a micro-batch
+};
+
 // What a model thinks of one target.
 struct TargetScore {
   double loss = 0.0;    // -log probability, in nats
@@ -32,22 +38,30 @@ class TargetLoss {
 
   // `targets` i32 on the host, ids in [0, classes) or -1: none. Throws twill::Error for others.
   void load(const Pass& pass, ConstView targets);
-  // In front of every pass that reads count().
+  // In front of every pass that reads num_targets().
   void count(const Pass& pass) const;
+  // count (1) f64 (+)= how many targets there are.
+  void count_into(const Pass& pass, View count, bool accumulate) const;
 
   ConstView targets() const { return targets_.slice(0, loaded_); }
   View losses() const { return losses_.slice(0, loaded_); }
   ConstView num_targets() const { return result_.slice(1, 1); }  // (1) f64
   View best() const { return best_ ? best_.slice(0, loaded_) : View(); }
 
-  // mean (1) f64 (+)= the mean of the losses.
-  void add_mean(const Pass& pass, View mean, bool accumulate) const;
+  // Where a step does not say how many targets its micro-batches have, the pass has its own.
+  LossScale scale_of(const LossScale& asked) const {
+    return {.share = asked.share, .count = count_of(asked.count)};
+  }
+  // mean (1) f64 (+)= the sum of the losses over `count` (1) f64; absent: the number of targets.
+  void add_mean(const Pass& pass, ConstView count, View mean, bool accumulate) const;
   PassLoss read(const Pass& pass) const;
   // One score per target, from losses() and best(); a target of -1 has none: {0, false}. In a model
   // built for inference.
   std::vector<TargetScore> scores(const Pass& pass) const;
 
  private:
+  ConstView count_of(ConstView asked) const { return asked ? asked : num_targets(); }
+
   std::int64_t classes_;
   std::int64_t loaded_ = 0;
   View targets_;  // (most) i32

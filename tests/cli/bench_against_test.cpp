@@ -28,7 +28,7 @@ Measured measure(const AgainstRequest& request) {
   tiny.context.observer = &counter;
   Measured measured;
   measured.result = measure_against_dense(
-      tiny.context, tiny.config, tiny.corpus,
+      tiny.context, tiny.config, tiny.data,
       [&] {
         measured.updates_before_plan = counter.updates;
         return Plan();

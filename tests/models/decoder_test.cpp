@@ -39,7 +39,7 @@ struct Instance {
   }
   Batch batch() const { return token_batch(pass().batch, tokens, targets); }
   double loss() { return model.loss(pass(), batch()).mean; }
-  double gradient() { return model.loss_and_gradient(pass(), batch(), 1.0).mean; }
+  double gradient() { return model.loss_and_gradient(pass(), batch()).mean; }
 
   Context context;
   Builder builder;

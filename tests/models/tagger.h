@@ -7,9 +7,10 @@
 #include <vector>
 
 #include "base/rng.h"
-#include "data/data.h"
+#include "data/open_data.h"
 #include "models/block_options.h"
-#include "models/model.h"
+#include "models/decoder_shape.h"
+#include "models/families.h"
 #include "nn/block.h"
 #include "nn/embedding.h"
 #include "nn/lm_head.h"
@@ -17,6 +18,8 @@
 #include "ops/transfer.h"
 
 namespace twill {
+
+inline constexpr std::int64_t kTaggerLabels = 2;
 
 // Reads kTokens, kTargets and kLengths.
 class Tagger final : public Model {
@@ -45,21 +48,23 @@ class Tagger final : public Model {
     run_block(pass);
     head_.loss(pass, pass.rows(block_.out()), loss_.targets(), loss_.losses());
   }
-  void compute(const Pass& given, double share) override {
+  void compute(const Pass& given, const LossScale& scale) override {
     const Pass pass = padded(given);
     clear_gradients(pass);
     run_block(pass);
     const View gradient = pass.rows(gradient_);
-    head_.loss_and_gradient(pass, pass.rows(block_.out()), loss_.targets(),
-                            {.share = share, .count = loss_.num_targets()}, loss_.losses(),
-                            gradient);
+    head_.loss_and_gradient(pass, pass.rows(block_.out()), loss_.targets(), loss_.scale_of(scale),
+                            loss_.losses(), gradient);
     if (const View sum = block_.dout_sum(pass))
       column_sum(pass.context, {.x = gradient, .sum = sum, .accumulate = pass.accumulate});
     block_.backward(pass, gradient, {});
     embedding_.backward(pass, ids(pass), gradient);
   }
-  void add_mean_loss(const Pass& pass, View mean, bool accumulate) const override {
-    loss_.add_mean(pass, mean, accumulate);
+  void add_mean_loss(const Pass& pass, ConstView count, View mean, bool accumulate) const override {
+    loss_.add_mean(pass, count, mean, accumulate);
+  }
+  void count_targets(const Pass& pass, View count, bool accumulate) const override {
+    loss_.count_into(pass, count, accumulate);
   }
   PassLoss read_loss(const Pass& pass) const override { return loss_.read(pass); }
   std::vector<TargetScore> score(const Pass& given, const Batch& batch) override {
@@ -130,5 +135,38 @@ class LookAhead final : public Data {
   std::int64_t time_, size_;
   std::uint64_t seed_;
 };
+
+// The family "tagger" and the data "look-ahead" that it reads: model.family=tagger then trains, resumes
+// and is evaluated as any other.
+inline void add_tagger() {
+  add_data_kind({.name = "look-ahead",
+                 .open =
+                     [](const DataConfig&, const Tokenizer*, const DataRequest& request) {
+                       const std::int64_t time = request.batch.sequence;
+                       return TrainingData{.train = std::make_shared<LookAhead>(time, 1000, 1),
+                                           .validation = std::make_shared<LookAhead>(time, 10, 2)};
+                     },
+                 .open_validation =
+                     [](const DataConfig&, const Tokenizer*, const DataRequest& request) {
+                       const std::int64_t time = request.batch.sequence;
+                       return ValidationData{.examples = std::make_shared<LookAhead>(time, 10, 2),
+                                             .tokens = 10 * time};
+                     }});
+  add_family({.name = "tagger",
+              .data = "look-ahead",
+              .make = [](Builder& builder, const ModelConfig& config) -> std::unique_ptr<Model> {
+                return std::make_unique<Tagger>(builder, config, kTaggerLabels);
+              },
+              .resolve = resolved_decoder,
+              // One block, and labels in place of the final norm.
+              .num_parameters =
+                  [](const ModelConfig& config) {
+                    ModelConfig one = config;
+                    one.layers = 1;
+                    one.tied_head = true;
+                    return decoder_parameters(one) + (kTaggerLabels - 2) * config.width;
+                  },
+              .longest_sequence = [](const ModelConfig& config) { return config.context; }});
+}
 
 }  // namespace twill

@@ -18,7 +18,8 @@ class LayerGradient : public SeededTest {};
 TEST_F(LayerGradient, Linear) {
   for (const bool bias : {true, false}) {
     LayerBench bench(5, 3);
-    const Linear layer(bench.builder, "linear", {.in = 5, .out = 3, .bias = bias});
+    const Linear layer(bench.builder, "linear",
+                       {.in = 5, .out = 3, .bias = bias, .family = LayerFamily::kOther});
     bench.builder.commit();
     const Pass pass = bench.pass();
     bench.check([&] { layer.forward(pass, bench.x.view(), bench.out.view()); },
@@ -118,7 +119,7 @@ TEST_F(LayerGradient, Block) {
 // A second pass with accumulate adds; the first overwrites whatever was there.
 TEST_F(LayerGradient, AccumulatesOverMicroBatches) {
   LayerBench bench(5, 3);
-  const Linear layer(bench.builder, "linear", {.in = 5, .out = 3});
+  const Linear layer(bench.builder, "linear", {.in = 5, .out = 3, .family = LayerFamily::kOther});
   bench.builder.commit();
   assign(bench.x.view(), bench.random.normal(bench.x.view().num_elements()));
   assign(bench.dout.view(), bench.random.normal(bench.dout.view().num_elements()));

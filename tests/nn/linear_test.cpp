@@ -16,7 +16,11 @@ constexpr ErrorModel kProduct{.terms = 2 * (kIn + 2), .eps_acc = kEpsF64, .eps_o
 struct LinearBench {
   explicit LinearBench(bool bias, std::optional<Activation> activates = {})
       : layer(bench.builder, "linear",
-              {.in = kIn, .out = kOut, .bias = bias, .activates = activates}) {
+              {.in = kIn,
+               .out = kOut,
+               .bias = bias,
+               .family = LayerFamily::kOther,
+               .activates = activates}) {
     bench.builder.commit();
     assign(bench.x.view(), bench.random.normal(kTokens * kIn));
     assign(bench.dout.view(), bench.random.normal(kTokens * kOut));

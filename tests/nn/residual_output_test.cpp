@@ -64,7 +64,7 @@ TEST_F(DropoutLayer, DrawsAnewPerPlaceMicroStepAndSeedAndNeverElse) {
 struct ResidualBench {
   explicit ResidualBench(double dropout, bool bias = true)
       : layer(bench.builder, "output",
-              {.linear = {.in = 5, .out = 4, .bias = bias},
+              {.linear = {.in = 5, .out = 4, .bias = bias, .family = LayerFamily::kOther},
                .dropout = dropout,
                .dropout_stream = 2}) {
     bench.builder.commit();

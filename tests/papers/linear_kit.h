@@ -17,7 +17,8 @@ class LinearKit : public LayerKit {
   LinearKit(const KernelTable& table, std::int64_t num_tokens, std::int64_t in, std::int64_t out,
             bool bias = true)
       : LayerKit(table, num_tokens),
-        layer(builder, "linear", {.in = in, .out = out, .bias = bias}) {
+        layer(builder, "linear",
+              {.in = in, .out = out, .bias = bias, .family = LayerFamily::kFfn}) {
     builder.commit();
   }
 

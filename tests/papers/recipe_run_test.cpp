@@ -5,7 +5,6 @@
 
 #include <gtest/gtest.h>
 
-#include "data/window_data.h"
 #include "models/decoder.h"
 #include "papers/recipe_run.h"
 #include "train/model/evaluation.h"
@@ -269,8 +268,9 @@ TEST(Sste_S9, EvaluationAndExportTakeTheProjectedWeights) {
     load_weights(path, builder);
     for (const LinearSeam& seam : builder.linear_seams())
       EXPECT_EQ(is_24(seam.weight->value), seam.family == LayerFamily::kFfn) << seam.name;
-    const EvaluationWindows windows(tiny.corpus.validation, 16, 2);
-    EXPECT_EQ(mean_loss(tiny.context, model, windows, {2, 16}), tiny.trainer.evaluate()) << recipe;
+    EXPECT_EQ(mean_loss(tiny.context, model, *tiny.data.validation, {2, 16}),
+              tiny.trainer.evaluate())
+        << recipe;
     EXPECT_NE(tiny.trainer.evaluate_master(), tiny.trainer.evaluate()) << recipe;
   }
 }

@@ -161,10 +161,10 @@ TEST_P(PackedSelection, PlanTurnsItOnAndOff) {
   Plan plan = fixed_plan(packed.config.recipe, packed.trainer.builder().linear_seams(), true);
   ASSERT_EQ(plan.layer.size(), 2U);
   plan.execution = Execution::kFastest;
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
-  Trainer on(packed.context, config, corpus, plan);
+  const TrainingData data = open_run_data(config);
+  Trainer on(packed.context, config, data, plan);
   for (PlanEntry& entry : plan.layer) entry.on = false;
-  Trainer off(packed.context, config, corpus, plan);
+  Trainer off(packed.context, config, data, plan);
   on.begin();
   off.begin();
   for (int step = 0; step < 24; ++step) {
@@ -229,8 +229,8 @@ TEST_P(AllOff, IsDense) {
   plan.layer = planned_sites(config.recipe, dense.trainer.builder().linear_seams());
   ASSERT_GE(plan.layer.size(), 2U);
   for (PlanEntry& entry : plan.layer) entry.on = false;
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
-  Trainer off(dense.context, config, corpus, plan);
+  const TrainingData data = open_run_data(config);
+  Trainer off(dense.context, config, data, plan);
   off.begin();
   for (int step = 0; step < 24; ++step) {
     const StepResult result = off.step();
@@ -265,10 +265,10 @@ TEST_P(AsWritten, IsTheSameMethodUnderEveryPlan) {
   }
   some.layer[0] = none.layer[0];
   some.layer[1].dgrad_below = some.layer[1].wgrad_below = 0.0;
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
-  Trainer with_none(masked.context, config, corpus, none),
-      with_some(masked.context, config, corpus, some),
-      with_all(masked.context, config, corpus, all);
+  const TrainingData data = open_run_data(config);
+  Trainer with_none(masked.context, config, data, none),
+      with_some(masked.context, config, data, some),
+      with_all(masked.context, config, data, all);
   for (Trainer* trainer : {&with_none, &with_some, &with_all}) trainer->begin();
   const auto masks_of = [](Trainer& trainer) {
     std::vector<std::uint8_t> bytes;
@@ -325,8 +325,8 @@ TEST(Plan, OneLayerOffLeavesTheOtherOn) {
   plan.layer = planned_sites(config.recipe, like.trainer.builder().linear_seams());
   plan.layer[0].on = false;
   plan.layer[1].forward_below = plan.layer[1].dgrad_below = 0.6;
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
-  Trainer half(like.context, config, corpus, plan);
+  const TrainingData data = open_run_data(config);
+  Trainer half(like.context, config, data, plan);
   half.begin();
   half.step();
   const auto& layers = half.sparsity().layers();

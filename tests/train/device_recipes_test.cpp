@@ -62,8 +62,8 @@ void expect_the_bits_of_the_host(const Settings& settings,
   EXPECT_EQ(device.trainer.evaluate(), host.trainer.evaluate());
   EXPECT_EQ(device.trainer.evaluate_master(), host.trainer.evaluate_master());
   EXPECT_EQ(device.trainer.sparsity().flops().spent, host.trainer.sparsity().flops().spent);
-  // Whatever steps on the device is recorded.
-  EXPECT_EQ(device.counts().replays > 0, device.config.recipe.steps_on_device());
+  // Of the recipes V:N:M activations alone are steered op by op from the host.
+  EXPECT_EQ(device.counts().replays > 0, device.config.recipe.name != "venom");
 }
 
 class RecipeOnADevice : public testing::TestWithParam<std::string> {};

@@ -16,10 +16,10 @@ struct FakeRun {
   explicit FakeRun(const std::vector<std::string>& more = {},
                    const KernelTable& kernels = fake_device_table())
       : config(tiny_config(more)),
-        corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
+        data(open_run_data(config)),
         table(kernels),
         context(table, 1),
-        trainer(context, config, corpus) {
+        trainer(context, config, data) {
     trainer.begin();
   }
 
@@ -46,7 +46,7 @@ struct FakeRun {
   FakeDeviceCounts counts() const { return fake_device_counts(context); }
 
   RunConfig config;
-  Corpus corpus;
+  TrainingData data;
   KernelTable table;
   Context context;
   Trainer trainer;

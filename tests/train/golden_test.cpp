@@ -6,8 +6,8 @@
 
 #include <gtest/gtest.h>
 
-#include "data/corpus.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/run/training_run.h"
 #include "train/step/trainer.h"
 
@@ -35,9 +35,9 @@ TEST_P(Golden, TinyRunRepeatsItsLosses) {
                            "train.steps=20", "train.micro_batch=4", "schedule.warmup_steps=5",
                            "optimizer.lr=5e-3", "threads=2", std::string("device=") + GetParam()}),
       256);
-  const Corpus corpus = load_corpus(config.data, {4, 32});
+  const TrainingData data = open_run_data(config);
   const Context context = open_context(config);
-  Trainer trainer(context, config, corpus);
+  Trainer trainer(context, config, data);
   trainer.begin();
   for (std::size_t step = 0; step < want.size(); ++step)
     EXPECT_NEAR(trainer.step().loss, want[step], 1e-5) << "step " << step + 1;

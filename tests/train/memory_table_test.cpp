@@ -21,9 +21,9 @@ Regions regions_of(const std::vector<MemoryLine>& table) {
 
 // Of a trainer that has taken nothing yet.
 Regions trainer_regions(const RunConfig& config) {
-  const Corpus corpus = load_corpus(config.data, {config.train.micro_batch, config.sequence()});
+  const TrainingData data = open_run_data(config);
   const Context context = open_context(config);
-  return regions_of(Trainer(context, config, corpus).memory_table());
+  return regions_of(Trainer(context, config, data).memory_table());
 }
 
 // Whatever the recipe, the comparison is with what a dense trainer reserves.

@@ -63,20 +63,29 @@ Settings moving(const std::string& recipe) {
   return busy(recipe) + Settings{"recipe.phase.0.topology.interval=6", "recipe.health.every=0"};
 }
 
-TEST(Step, IsRecordedBetweenMovesOfTheTopology) {
+// A mask that moves lies where the old one lay: what was recorded stays.
+TEST(Step, KeepsItsRecordingsWhereAMaskedTopologyMoves) {
   FakeRun run(moving("rigl"));
   run.losses(5);
   const FakeDeviceCounts before = run.counts();
   // The first and later micro-batches, norm, update.
   EXPECT_EQ(before.recordings, 4);
   ASSERT_TRUE(run.trainer.step().topology_update);
-  EXPECT_EQ(run.counts().recordings, before.recordings);
-  run.losses(2);  // plain, then recorded
-  EXPECT_EQ(run.counts().recordings, 2 * before.recordings);
   const int replays = run.counts().replays;
   EXPECT_FALSE(run.trainer.step().topology_update);
-  EXPECT_EQ(run.counts().recordings, 2 * before.recordings);
+  EXPECT_EQ(run.counts().recordings, before.recordings);
   EXPECT_EQ(run.counts().replays, replays + 4);
+}
+
+// Packed, kept entries lie elsewhere.
+TEST(Step, IsRecordedAnewWhereAPackedTopologyMoves) {
+  FakeRun run(moving("rigl") + Settings{"recipe.execution=packed"}, packing_fake_device_table());
+  run.losses(5);
+  const int before = run.counts().recordings;
+  EXPECT_EQ(before, 4);
+  ASSERT_TRUE(run.trainer.step().topology_update);
+  run.losses(2);  // plain, then recorded
+  EXPECT_EQ(run.counts().recordings, 2 * before);
 }
 
 // Waits once for a plain step; a move of the topology asks for the norm and looks at masks.

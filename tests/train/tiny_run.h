@@ -5,8 +5,8 @@
 #include <string>
 #include <vector>
 
-#include "data/corpus.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/run/training_run.h"
 #include "train/step/trainer.h"
 
@@ -36,13 +36,13 @@ inline RunConfig tiny_config(const std::vector<std::string>& more = {}) {
   return resolved(read_run_config("", tiny_settings(more)), 256);
 }
 
-// A trainer with its context and corpus.
+// A trainer with its context and data.
 struct TinyTrainer {
   explicit TinyTrainer(const std::vector<std::string>& more = {})
       : config(tiny_config(more)),
-        corpus(load_corpus(config.data, {config.train.micro_batch, config.sequence()})),
+        data(open_run_data(config)),
         context(open_context(config)),
-        trainer(context, config, corpus) {
+        trainer(context, config, data) {
     trainer.begin();
   }
 
@@ -50,8 +50,8 @@ struct TinyTrainer {
   std::vector<float> weights() const {
     std::vector<float> all;
     for (const Parameter& parameter : trainer.builder().parameters()) {
-      const float* data = parameter.value.as<float>();
-      all.insert(all.end(), data, data + parameter.value.num_elements());
+      const float* values = parameter.value.as<float>();
+      all.insert(all.end(), values, values + parameter.value.num_elements());
     }
     return all;
   }
@@ -62,7 +62,7 @@ struct TinyTrainer {
   }
 
   RunConfig config;
-  Corpus corpus;
+  TrainingData data;
   Context context;
   Trainer trainer;
 };

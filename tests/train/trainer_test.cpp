@@ -71,9 +71,9 @@ TEST(Trainer, ANonFiniteStepChangesNothing) {
 
 TEST(Trainer, ShowsItsMemoryBeforeTakingIt) {
   const RunConfig config = tiny_config();
-  const Corpus corpus = load_corpus(config.data, {4, 16});
+  const TrainingData data = open_run_data(config);
   Context context(cpu_table(), 1);
-  const Trainer trainer(context, config, corpus);
+  const Trainer trainer(context, config, data);
   std::int64_t weights = 0;
   for (const MemoryLine& line : trainer.memory_table())
     if (line.region == "weights") weights = line.bytes;

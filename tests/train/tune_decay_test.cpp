@@ -31,7 +31,7 @@ TEST(TuneDecay, DenseRunHasAVirtualMask) {
   RunConfig config = plain.config;
   config.recipe = dense_recipe(fst, 0);
   config.recipe.health = {.every = 1};
-  Trainer masked(plain.context, config, plain.corpus);
+  Trainer masked(plain.context, config, plain.data);
   masked.begin();
   for (int step = 0; step < 6; ++step) {
     EXPECT_EQ(masked.step().loss, plain.trainer.step().loss);
@@ -50,9 +50,9 @@ TEST(TuneDecay, MeasuresTheMeanOfTheLastQuarter) {
   RunConfig config = tiny_config({"recipe=fst", "schedule.warmup_steps=1"});
   config.recipe = decaying_recipe(config.recipe, 0, 0.01);
   config.recipe.health.every = 1;
-  const Corpus corpus = load_corpus(config.data, {4, 16});
+  const TrainingData data = open_run_data(config);
   const Context context(cpu_table(), 1);
-  Trainer trainer(context, config, corpus);
+  Trainer trainer(context, config, data);
   trainer.begin();
   double flips = 0.0, losses = 0.0;
   for (int step = 0; step < 8; ++step) {

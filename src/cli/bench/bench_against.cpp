@@ -88,7 +88,7 @@ double AgainstDense::gain_alone() const {
 }
 
 AgainstDense measure_against_dense(const Context& context, const RunConfig& config,
-                                   const Corpus& corpus, const std::function<Plan()>& make_plan,
+                                   const TrainingData& data, const std::function<Plan()>& make_plan,
                                    const AgainstRequest& request) {
   const PhaseConfig phase =
       config.recipe.phase.empty() ? PhaseConfig() : config.recipe.phase.front();
@@ -96,7 +96,7 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
                       .phase = describe(phase),
                       .tokens = config.accumulation() * config.micro_batch_tokens(),
                       .rare = rare_work(phase, config.train.steps)};
-  Trainer dense(context, dense_twin(config), corpus, Plan());
+  Trainer dense(context, dense_twin(config), data, Plan());
   dense.begin();
   if (request.alone_seconds > 0.0)
     result.dense_alone_seconds =
@@ -104,7 +104,7 @@ AgainstDense measure_against_dense(const Context& context, const RunConfig& conf
   const Plan plan = make_plan();
   const std::vector<PhasePlan> planned_phases = phase_plans(plan);
   result.layers = planned_phases.empty() ? "masked" : layers_text(planned_phases.front());
-  Trainer sparse(context, config, corpus, plan);
+  Trainer sparse(context, config, data, plan);
   sparse.begin();
   RecipeSteps steps(sparse, result.rare);
   double warm = 0.0, warming = 0.0;

@@ -11,7 +11,7 @@
 
 #include "cli/bench/phase_alone.h"
 #include "cli/bench/ratio_report.h"
-#include "data/corpus.h"
+#include "data/open_data.h"
 #include "ops/context.h"
 #include "train/run/run_config.h"
 
@@ -50,7 +50,7 @@ struct AgainstRequest {
 
 // `config` holds one phase (phase_alone.h), `make_plan` its plan, which may have to be measured.
 AgainstDense measure_against_dense(const Context& context, const RunConfig& config,
-                                   const Corpus& corpus, const std::function<Plan()>& make_plan,
+                                   const TrainingData& data, const std::function<Plan()>& make_plan,
                                    const AgainstRequest& request);
 
 std::string report_of(const AgainstDense& result);

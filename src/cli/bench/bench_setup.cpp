@@ -2,7 +2,6 @@
 #include "cli/bench/bench_setup.h"
 
 #include <algorithm>
-#include <memory>
 
 #include <fmt/format.h>
 
@@ -10,9 +9,9 @@
 #include "cli/screen/moving_line.h"
 #include "cli/screen/text_format.h"
 #include "cli/screen/words.h"
-#include "data/tokenizer.h"
 #include "train/run/device_choice.h"
 #include "train/run/make_plan.h"
+#include "train/run/run_data.h"
 
 namespace twill::cli {
 namespace {
@@ -33,16 +32,7 @@ RunConfig measured_config(const std::vector<std::string>& words, bool own_model,
       given.overrides, [](const std::string& word) { return word.starts_with("model"); });
   if (!own_model && given.config_file.empty() && !names_model)
     given.overrides.insert(given.overrides.begin(), "model=small");
-  const RunConfig config = read_run_config(given.config_file, given.overrides, nobody);
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(data_tokenizer(config.data));
-  return resolved(config, vocab_size_of(tokenizer.get()));
-}
-
-Corpus measured_corpus(const RunConfig& config) {
-  const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(data_tokenizer(config.data));
-  return load_corpus(config.data, {tokenizer.get(), config.model.vocab},
-                     {config.train.micro_batch, config.sequence()},
-                     static_cast<int>(config.threads));
+  return set_up(read_run_config(given.config_file, given.overrides, nobody)).config;
 }
 
 Plan planned(const Context& context, const RunConfig& config, bool fresh) {

@@ -5,7 +5,6 @@
 #include <string>
 #include <vector>
 
-#include "data/corpus.h"
 #include "ops/context.h"
 #include "sparsity/plan/plan.h"
 #include "train/run/run_config.h"
@@ -17,9 +16,6 @@ namespace twill::cli {
 // for.
 RunConfig measured_config(const std::vector<std::string>& words, bool own_model,
                           NoRecipe nobody = NoRecipe::kDense);
-
-// Its data, read now.
-Corpus measured_corpus(const RunConfig& config);
 
 // The plan of the run, with a moving line while it is measured, in a process of its own where that makes a
 // difference (cli/planning/supervisor.h). `fresh`: whatever was measured before.

@@ -16,11 +16,10 @@
 #include "cli/bench/bench_against.h"
 #include "cli/bench/bench_setup.h"
 #include "cli/planning/plan_report.h"
-#include "data/corpus.h"
-#include "data/tokenizer.h"
 #include "io/atomic_file.h"
 #include "ops/transfer.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/step/memory_use.h"
 #include "train/step/trainer.h"
 
@@ -127,9 +126,9 @@ TimedRun timed_run(const Context& context, RunConfig config, const BenchCommand&
 }
 
 int bench_against_dense(const BenchCommand& command, const Context& context, const TimedRun& run,
-                        const Corpus& corpus) {
+                        const TrainingData& data) {
   const AgainstDense result =
-      measure_against_dense(context, run.config, corpus, run.make_plan,
+      measure_against_dense(context, run.config, data, run.make_plan,
                             {.rounds = command.rounds,
                              .most_block_steps = command.steps,
                              .alone_seconds = shares_memory(context) ? 0.0 : kAloneSeconds});
@@ -142,13 +141,13 @@ int bench_against_dense(const BenchCommand& command, const Context& context, con
 
 int bench_step(const BenchCommand& command) {
   const RunConfig config = measured_config(command.words, /*own_model=*/false);
-  const Corpus corpus = measured_corpus(config);
+  const TrainingData data = open_run_data(config);
   Context context = open_context(config);
   const TimedRun run = timed_run(context, config, command);
   fmt::print("{}\n", describe_run(config, context));
-  if (command.against_dense) return bench_against_dense(command, context, run, corpus);
+  if (command.against_dense) return bench_against_dense(command, context, run, data);
   const Plan plan = run.make_plan();
-  Trainer trainer(context, run.config, corpus, plan);
+  Trainer trainer(context, run.config, data, plan);
   if (!config.recipe.is_dense()) fmt::print("{}", plan_lines(plan));
   fmt::print("\n");
   StepBench bench = measure(context, trainer, command);

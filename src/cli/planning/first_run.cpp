@@ -7,9 +7,8 @@
 #include "cli/bench/bench_setup.h"
 #include "cli/bench/phase_alone.h"
 #include "cli/planning/plan_summary.h"
-#include "data/corpus.h"
-#include "data/tokenizer.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 
 namespace twill::cli {
 namespace {
@@ -24,16 +23,15 @@ void show_first_gain() {
   const Context context = open_context(config);
   const Plan plan = planned(context, config);
   if (!plan.is_packed(0)) return;
-  const Corpus corpus = measured_corpus(config);
+  const TrainingData data = open_run_data(config);
   const PhaseAlone alone = phase_alone(config.recipe, config.length(), 0.0);
   const double share =
       static_cast<double>(phase_end(config.recipe.phase.front().until, config.length())) /
       static_cast<double>(config.train.steps);
   config.recipe = alone.recipe;
   config.recipe.health.every = 0;  // samples are no part of a step
-  const AgainstDense result =
-      measure_against_dense(context, config, corpus,
-                            [&] { return plan_of_phase(plan, alone.phase); }, {.rounds = kTurns});
+  const AgainstDense result = measure_against_dense(
+      context, config, data, [&] { return plan_of_phase(plan, alone.phase); }, {.rounds = kTurns});
   const double whole = run_gain({{share, result.whole_gain()}, {1.0 - share, 1.0}});
   fmt::print(
       "\nagainst dense, measured now in {} turns of {} steps: {:.1f} ms a sparse step, {:.1f} ms "

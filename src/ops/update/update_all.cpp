@@ -8,12 +8,13 @@
 #include "ops/validate.h"
 
 namespace twill {
-namespace {
 
 bool pulls_weights(std::span<const UpdateTensor> tensors) {
   return std::ranges::any_of(tensors,
                              [](const UpdateTensor& one) { return one.mask && one.pulls_weight; });
 }
+
+namespace {
 
 void require_table(std::span<const UpdateTensor> tensors, ConstView table) {
   const std::int64_t needed = update_table_bytes(static_cast<std::int64_t>(tensors.size()));

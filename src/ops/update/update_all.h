@@ -86,6 +86,9 @@ inline constexpr std::int64_t kNormPartials = 4096;
 
 constexpr std::int64_t update_table_bytes(std::int64_t num_tensors) { return 80 * num_tensors; }
 
+// Whether pruned weights are pulled, and not their gradients. All tensors that have a mask agree.
+bool pulls_weights(std::span<const UpdateTensor> tensors);
+
 void prepare_update(const Context& context, const PrepareUpdateArgs& args);
 void norm_all(const Context& context, const NormAllArgs& args);
 void adamw_all(const Context& context, const AdamwAllArgs& args);

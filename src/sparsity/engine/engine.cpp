@@ -8,6 +8,23 @@
 
 namespace twill {
 
+namespace {
+
+// Patterns of recipes look back only: on a layer that sees more or less they would be another model.
+void require_causal(const std::deque<AttentionSeam>& seams, const RecipeConfig& recipe) {
+  for (const PhaseConfig& phase : recipe.phase) {
+    const AttentionPattern mask = phase.attention.mask;
+    if (mask == AttentionPattern::kCausal) continue;
+    for (const AttentionSeam& seam : seams)
+      require(seam.plain == AttentionPattern::kCausal,
+              "recipe {}: attention.mask = \"{}\" is a pattern of causal attention, and {} is not "
+              "plain causal attention; leave attention.mask out, or train a causal model",
+              recipe.name, word_of(mask), seam.name);
+  }
+}
+
+}  // namespace
+
 SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
                                const RunLength& length, std::int64_t sequence, std::uint64_t seed,
                                const Plan& plan)
@@ -22,7 +39,9 @@ SparsityEngine::SparsityEngine(Builder& builder, const RecipeConfig& recipe,
       account_(builder, at_, weights_, activations_, sequence),
       parameters_(&builder.parameters()),
       attention_seams_(&builder.attention_seams()),
-      sequence_(sequence) {}
+      sequence_(sequence) {
+  require_causal(builder.attention_seams(), recipe);
+}
 
 Builder::Options SparsityEngine::asked_of(const RecipeConfig& recipe, Builder::Options options,
                                           const Plan& plan) {
@@ -105,7 +124,8 @@ bool SparsityEngine::updates_topology(std::int64_t step) const {
 
 void SparsityEngine::update_topology(const Context& context, std::int64_t step) {
   topology_.update(context, step);
-  ++arrangement_;
+  // Masked, new masks lie where the old ones lay; packed, layers get other arrays.
+  if (!at_.runs_masked()) ++arrangement_;
 }
 
 bool SparsityEngine::freezes_second_moments() const {

@@ -47,9 +47,12 @@ ActivationProbe::ActivationProbe(const Context& context, const LinearSeam& input
       builder_(context,
                {.max_time = tokens, .selects_activations = true, .packed_activations = kept_}),
       seam_(builder_.ffn_seam({.name = "ffn", .width = width_, .hidden = hidden_})),
-      input_(builder_, "ffn.input", {.in = width_, .out = hidden_}),
+      input_(builder_, "ffn.input", {.in = width_, .out = hidden_, .family = LayerFamily::kFfn}),
       output_(builder_, "ffn.output",
-              {.in = hidden_, .out = width_, .width_axis = GroupAxis::kWithinColumn}),
+              {.in = hidden_,
+               .out = width_,
+               .family = LayerFamily::kFfn,
+               .width_axis = GroupAxis::kWithinColumn}),
       selection_(builder_, seam_) {
   builder_.commit();
   for (Parameter& parameter : builder_.parameters()) fill_random(parameter.value, 1);

@@ -188,9 +188,9 @@ bool RecipeConfig::leaves_steps_alone() const {
 }
 
 bool RecipeConfig::steps_on_device() const {
-  if (leaves_steps_alone()) return true;
-  return std::ranges::all_of(phase,
-                             [](const PhaseConfig& one) { return one.activations.is_dense(); });
+  return std::ranges::none_of(phase, [](const PhaseConfig& one) {
+    return one.activations.pattern == ActivationPattern::kVenom;
+  });
 }
 
 }  // namespace twill

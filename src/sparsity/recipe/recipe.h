@@ -162,8 +162,8 @@ struct RecipeConfig {
   bool is_dense() const;
   // Neither the recipe nor its watching touches a training step.
   bool leaves_steps_alone() const;
-  // A device can be given the whole of a step. Where activations are selected the host keeps counts
-  // of its own beside the passes, and groups neurons by weights that it reads.
+  // A device can be given the whole of a step. V:N:M activations are not recorded yet: their tokens are
+  // routed by scores of every pass, with workspaces that no recording has been tried on.
   bool steps_on_device() const;
 };
 

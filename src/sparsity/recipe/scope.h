@@ -9,7 +9,8 @@
 
 namespace twill {
 
-// `words` are ffn, attention, all-linear (both), head, or globs over names as "blocks.*.ffn.input".
+// `words` are ffn, attention, all-linear (all but the head), head, or globs over names as
+// "blocks.*.ffn.input".
 // Layers come in the order of the model, each once. A word that matches nothing is an error.
 std::vector<LinearSeam*> layers_in_scope(Builder& builder, const std::vector<std::string>& words);
 

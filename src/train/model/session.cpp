@@ -2,39 +2,28 @@
 #include <limits>
 
 #include "base/require.h"
-#include "data/corpus.h"
 #include "data/token_ids.h"
 #include "train/model/sampler.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/run/training_run.h"
 #include "train/step/trainer.h"
 #include "twill/twill.h"
 
 namespace twill {
-namespace {
-
-RunConfig config_of(const std::vector<std::string>& settings, const Tokenizer* tokenizer) {
-  return resolved(read_run_config("", settings), vocab_size_of(tokenizer));
-}
-
-}  // namespace
 
 struct Session::State {
   explicit State(const std::vector<std::string>& settings)
-      : tokenizer(open_tokenizer_if_any(data_tokenizer(read_run_config("", settings).data))),
-        config(config_of(settings, tokenizer.get())),
-        corpus(load_corpus(config.data, {tokenizer.get(), config.model.vocab},
-                           {config.train.micro_batch, config.sequence()},
-                           static_cast<int>(config.threads))),
-        context(open_context(config)),
-        trainer(context, config, corpus) {
+      : setup(set_up(read_run_config("", settings))),
+        data(open_run_data(setup.config, setup.tokenizer.get())),
+        context(open_context(setup.config)),
+        trainer(context, setup.config, data) {
     trainer.begin();
   }
 
-  std::unique_ptr<Tokenizer> tokenizer;
-  RunConfig config;
-  Corpus corpus;
+  RunSetup setup;
+  TrainingData data;
   Context context;
   Trainer trainer;
 };
@@ -54,17 +43,19 @@ StepReport Session::step() {
           .finite = result.finite};
 }
 
-bool Session::done() const { return state_->trainer.progress().step >= state_->config.train.steps; }
+bool Session::done() const {
+  return state_->trainer.progress().step >= state_->setup.config.train.steps;
+}
 
 double Session::validation_loss() { return state_->trainer.evaluate(); }
 
 std::string Session::sample(std::string_view prompt, std::int64_t tokens, double temperature,
                             std::uint64_t seed) {
-  require(state_->tokenizer != nullptr,
+  require(state_->setup.tokenizer != nullptr,
           "a sample needs a tokenizer, and data.tokenizer = \"{}\" brings none", kNoTokenizer);
   std::string text(prompt);
   LanguageModel& model = as_language_model(state_->trainer.model(), "a sample");
-  twill::sample(state_->context, model, *state_->tokenizer, prompt,
+  twill::sample(state_->context, model, *state_->setup.tokenizer, prompt,
                 {.tokens = tokens, .temperature = temperature, .seed = seed},
                 [&](std::string_view piece) {
                   text += piece;

@@ -6,10 +6,9 @@
 #include <vector>
 
 #include "base/require.h"
-#include "data/corpus.h"
-#include "data/window_data.h"
 #include "train/model/evaluation.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/run/training_run.h"
 #include "train/step/host_masters.h"
 #include "train/step/memory_use.h"
@@ -69,15 +68,14 @@ std::unique_ptr<TrainedModel> open_trained_model(const std::string& where,
 
 Evaluation evaluate(TrainedModel& model, const RunConfig& config) {
   const std::int64_t time = config.sequence(), batch = config.train.micro_batch;
-  const TokenIds ids{model.find_tokenizer(), model.source().config().vocab};
-  const EvaluationWindows windows(load_validation(config.data, ids, time), time,
-                                  config.eval.windows);
-  Evaluation result{.loss = mean_loss(model.context(), model.model(), windows, {batch, time}),
-                    .tokens = windows.num_tokens()};
-  if (ids.tokenizer == nullptr) return result;
-  const auto bytes = static_cast<double>(ids.tokenizer->decode(windows.targets()).size());
-  result.bits_per_byte =
-      result.loss * static_cast<double>(result.tokens) / bytes / std::numbers::ln2;
+  const ValidationData data =
+      open_run_validation(config, model.find_tokenizer(), model.source().config().vocab);
+  Evaluation result{
+      .loss = mean_loss(model.context(), model.model(), *data.examples, {batch, time}),
+      .tokens = data.tokens};
+  if (!data.bytes) return result;
+  result.bits_per_byte = result.loss * static_cast<double>(result.tokens) /
+                         static_cast<double>(*data.bytes) / std::numbers::ln2;
   return result;
 }
 

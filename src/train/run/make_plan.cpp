@@ -182,7 +182,7 @@ Plan make_plan(const Context& context, const RunConfig& config,
 
 Plan make_plan(const Context& context, const RunConfig& config, const PlanMaking& making) {
   Builder builder(context, layers_alone(context, config));
-  const std::unique_ptr<Model> model = making.make_model(builder, config.model);
+  const std::unique_ptr<Model> model = make_model(builder, config.model);
   return make_plan(context, config, builder.linear_seams(), making);
 }
 

@@ -21,7 +21,6 @@ namespace twill {
 enum class MeasuredElsewhere { kNo, kKept, kFailed };
 
 struct PlanMaking {
-  MakeModel make_model = twill::make_model;
   std::function<void(std::int64_t done, std::int64_t all)> progress = {};  // see PlanRequest
   bool fresh = false;     // measured again, whatever an earlier run has kept
   bool is_alone = false;  // see PlanRequest

@@ -103,7 +103,9 @@ struct RunConfig {
   HealthSection health;
   void fields(FieldVisitor& visit);
 
-  std::int64_t sequence() const { return train.sequence > 0 ? train.sequence : model.context; }
+  std::int64_t sequence() const {
+    return train.sequence > 0 ? train.sequence : longest_sequence(model);
+  }
   std::int64_t micro_batch_tokens() const { return train.micro_batch * sequence(); }
   // Micro-batches of one optimizer step.
   std::int64_t accumulation() const;

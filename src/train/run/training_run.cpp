@@ -22,6 +22,7 @@
 #include "train/run/facts_file.h"
 #include "train/run/make_plan.h"
 #include "train/run/resumed_config.h"
+#include "train/run/run_data.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_metrics.h"
 #include "train/run/sparsity_records.h"
@@ -55,18 +56,14 @@ class Run {
       start_.emplace(find_model(config.train.start_from, config.run.dir));
       config = started_from(*start_, config);
     }
-    config.data.tokenizer = data_tokenizer(config.data);
-    tokenizer_ = folder_ ? open_run_tokenizer(*folder_, config)
-                         : open_tokenizer_if_any(config.data.tokenizer);
-    config = folder_ ? resumed_config(request, *folder_, tokenizer_.get())
-                     : resolved(config, vocab_size_of(tokenizer_.get()));
+    RunSetup setup = folder_ ? set_up(*folder_, std::move(config)) : set_up(std::move(config));
+    tokenizer_ = std::move(setup.tokenizer);
+    config = folder_ ? resumed_config(request, *folder_, tokenizer_.get()) : setup.config;
     context_.emplace(open_context(config));
     keep_choice(config, *context_);
-    corpus_ = load_corpus(config.data, {tokenizer_.get(), config.model.vocab},
-                          {config.train.micro_batch, config.sequence()},
-                          static_cast<int>(config.threads));
-    config.data.hash = corpus_.hash;
-    trainer_.emplace(*context_, config, corpus_, plan_of(config));
+    data_ = open_run_data(config, tokenizer_.get());
+    config.data.hash = data_.hash;
+    trainer_.emplace(*context_, config, data_, plan_of(config));
   }
 
   Outcome execute() {
@@ -180,8 +177,8 @@ class Run {
             .backend = context_->kernels().name,
             .num_threads = context_->device().num_threads,
             .num_parameters = num_parameters(config().model),
-            .train_tokens = corpus_.train_tokens(),
-            .validation_tokens = corpus_.validation.size(),
+            .train_tokens = data_.train_tokens,
+            .validation_tokens = data_.validation_tokens,
             .sources = source_facts(),
             .validated_by = corpus_.validated_by,
             .data_notes = corpus_.notes,
@@ -194,17 +191,14 @@ class Run {
   }
 
   std::vector<SourceFacts> source_facts() const {
-    const MixedWindows stream(corpus_.sources, config().sequence(),
-                              static_cast<std::uint64_t>(config().train.seed));
-    const auto windows = static_cast<double>(config().train.steps * config().accumulation() *
-                                             config().train.micro_batch);
+    const auto examples = static_cast<double>(config().train.steps * config().accumulation() *
+                                              config().train.micro_batch);
     std::vector<SourceFacts> facts;
-    for (std::size_t s = 0; s < corpus_.sources.size(); ++s)
-      facts.push_back(
-          {.name = corpus_.sources[s].name,
-           .tokens = corpus_.sources[s].tokens.size(),
-           .share = stream.share(s),
-           .epochs = windows * stream.share(s) / static_cast<double>(stream.windows_per_epoch(s))});
+    for (const DataSourceFacts& source : data_.sources)
+      facts.push_back({.name = source.name,
+                       .tokens = source.tokens,
+                       .share = source.share,
+                       .epochs = examples * source.share / static_cast<double>(source.examples)});
     return facts;
   }
 
@@ -410,7 +404,7 @@ class Run {
   std::optional<RunFolder> folder_;
   std::optional<AnyModel> start_;  // until its weights are read
   std::unique_ptr<Tokenizer> tokenizer_;
-  Corpus corpus_;
+  TrainingData data_;
   std::optional<Context> context_;
   std::optional<Trainer> trainer_;
   MetricSinks metrics_;

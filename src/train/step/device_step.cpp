@@ -22,7 +22,7 @@ DeviceStep::DeviceStep(const Context& context, Model& model, Optimizer& optimize
 }
 
 DeviceStep::Batches& DeviceStep::batches_of(std::int64_t first) {
-  const std::int64_t examples = shape_.micro_batches * shape_.batch;
+  const std::int64_t examples = shape_.processes * shape_.micro_batches * shape_.batch;
   return batches_[(first / examples) % 2];
 }
 
@@ -34,27 +34,30 @@ void DeviceStep::prefetch(std::int64_t first) {
   batches.first = first;
 }
 
-void DeviceStep::micro_batch(std::int64_t first, Pass pass, std::int64_t index) {
-  const ProfilerRange range(context_.kernels(), "micro_batch");
+void DeviceStep::load(std::int64_t first, const Pass& pass, std::int64_t index) {
   prefetch(first);
+  model_.load(pass, batches_of(first).examples.rows(index * shape_.batch, shape_.batch));
+}
+
+void DeviceStep::micro_batch(std::int64_t first, Pass pass, std::int64_t index,
+                             const LossScale& scale) {
+  const ProfilerRange range(context_.kernels(), "micro_batch");
+  load(first, pass, index);
   Batches& batches = batches_of(first);
-  model_.load(pass, batches.examples.rows(index * shape_.batch, shape_.batch));
   auto* micro_step = batches.micro_steps.view().as<std::int32_t>() + index;
   *micro_step = static_cast<std::int32_t>(pass.micro_step);
   pass.micro_step_at = model_.micro_step_place();
   copy_in(context_, model_.micro_step_place(), micro_step);
-  const double share = 1.0 / static_cast<double>(shape_.micro_batches);
   recorder_.run(index == 0 ? "first micro-batch" : "later micro-batch", [&] {
-    model_.compute(pass, share);
-    model_.add_mean_loss(pass, optimizer_.loss_sum(), pass.accumulate);
+    model_.compute(pass, scale);
+    model_.add_mean_loss(pass, scale.count, optimizer_.loss_sum(), pass.accumulate);
   });
 }
 
 DeviceStep::Result DeviceStep::wait_for() {
   double done[2] = {};  // loss and squared norm
   copy_out(context_, done, optimizer_.loss_and_norm2());
-  return {.loss = done[0] / static_cast<double>(shape_.micro_batches),
-          .grad_norm = std::sqrt(done[1])};
+  return {.loss_sum = done[0], .grad_norm = std::sqrt(done[1])};
 }
 
 }  // namespace twill

@@ -20,7 +20,8 @@ class DeviceStep {
   struct Shape {
     std::int64_t batch = 1;
     std::int64_t time = 1;
-    std::int64_t micro_batches = 1;
+    std::int64_t micro_batches = 1;  // of this process
+    std::int64_t processes = 1;
   };
   DeviceStep(const Context& context, Model& model, Optimizer& optimizer, const Data& data,
              Recorder& recorder, Shape shape);
@@ -28,11 +29,13 @@ class DeviceStep {
   // Reads the examples of a step from `first` on into host memory, unless they are there.
   void prefetch(std::int64_t first);
 
-  // Gives micro-batch `index` of that step to the queue.
-  void micro_batch(std::int64_t first, Pass pass, std::int64_t index);
+  // Puts micro-batch `index` of that step where the model reads it.
+  void load(std::int64_t first, const Pass& pass, std::int64_t index);
+  // Gives it to the queue.
+  void micro_batch(std::int64_t first, Pass pass, std::int64_t index, const LossScale& scale);
 
   struct Result {
-    double loss = 0.0;
+    double loss_sum = 0.0;  // over the passes
     double grad_norm = 0.0;
   };
   // Waits for what is queued.

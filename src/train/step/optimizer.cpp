@@ -45,7 +45,10 @@ Optimizer::Optimizer(Builder& builder, const OptimizerConfig& config, std::uint6
   }
   for (const OptimizerGroup& group : config.group) apply_rule(group);
   builder.state(sum_, DType::kF64, {1});
-  if (!is_on_device(builder.context())) return;
+  if (!is_on_device(builder.context())) {
+    builder.state(loss_, DType::kF64, {1});
+    return;
+  }
   builder.state(table_, DType::kU8, {update_table_bytes(static_cast<std::int64_t>(slots_.size()))});
   builder.state(partials_, DType::kF64, {kNormPartials});
   builder.state(scalars_, DType::kF64, {kUpdateScalars});
@@ -61,6 +64,8 @@ void Optimizer::prepare(const Context& context) {
   for (const Slot& slot : slots_) {
     const Parameter& parameter = *slot.parameter;
     const ParameterUpdate& update = parameter.update;
+    TWILL_CHECK(update.freezes_second_moment == freezes(),
+                "one update freezes all second moments, or none");
     const KeptEntries entries = entries_of(parameter);
     // The operand of kept entries is written where they are put back into the weight.
     const bool has_operand = !update.kept && parameter.operand.bytes() != parameter.value.bytes();
@@ -128,6 +133,12 @@ void Optimizer::apply_rule(const OptimizerGroup& group) {
   }
   require(used, "optimizer.group: match = \"{}\" fits no parameter; names are like {}", group.match,
           slots_.empty() ? "none" : slots_.back().parameter->name);
+}
+
+std::vector<View> Optimizer::gradients() const {
+  std::vector<View> all;
+  for (const Slot& slot : slots_) all.push_back(entries_of(*slot.parameter).gradient);
+  return all;
 }
 
 double Optimizer::gradient_norm(const Context& context) const {

@@ -42,14 +42,15 @@ class Optimizer {
   // Whether norm, clipping and AdamW run without asking the host, as recordable work that reads
   // `scalars` (ops/update/update_all.h) when it runs.
   bool is_on_device(const Context& context) const;
-  // Behind the builder's commit(), and again when a parameter's update becomes another.
+  // Behind the builder's commit(), and again when a parameter's update becomes another. All second
+  // moments are frozen, or none.
   void prepare(const Context& context);
   // What the next update shall use; returns at once.
   void set_scalars(const Context& context, double lr, std::int64_t update);
   void norm_on_device(const Context& context);
   void update_on_device(const Context& context);
-  // The sum of the micro-batches' mean losses that the update looks at, (1) f64.
-  View loss_sum() const { return scalars_.slice(kLoss, 1); }
+  // A place for the sum of the micro-batches' losses, (1) f64: on a device the update looks at it.
+  View loss_sum() const { return scalars_ ? scalars_.slice(kLoss, 1) : loss_; }
   // The same, and the square of the last norm behind it: (2) f64.
   ConstView loss_and_norm2() const { return scalars_.slice(kLoss, 2); }
 
@@ -63,6 +64,9 @@ class Optimizer {
     View& m;  // the parameter's moments
     View& v;
   };
+  // What norm and update read: of every parameter its gradient, or that of its kept entries.
+  std::vector<View> gradients() const;
+
   const std::deque<Slot>& slots() const { return slots_; }
   std::deque<Slot>& slots() { return slots_; }
   const Slot& slot_of(const Parameter& parameter) const;
@@ -75,7 +79,8 @@ class Optimizer {
   OptimizerConfig config_;
   std::uint64_t seed_;
   std::deque<Slot> slots_;
-  View sum_;  // (1) f64
+  View sum_;   // (1) f64
+  View loss_;  // (1) f64; on a device among the scalars
   // On a device only.
   std::vector<UpdateTensor> tensors_;
   View table_;

@@ -33,7 +33,7 @@ std::vector<std::string_view> Step::names() {
 }
 
 Step::Step(const Context& context, const RunConfig& config, Model& model, Optimizer& optimizer,
-           SparsityEngine& sparsity, const Data& data)
+           SparsityEngine& sparsity, const Data& data, Reducer* reducer)
     : context_(context),
       config_(config),
       model_(model),
@@ -41,15 +41,22 @@ Step::Step(const Context& context, const RunConfig& config, Model& model, Optimi
       sparsity_(sparsity),
       data_(data),
       recorder_(context),
-      batch_(data.layout(), config.train.micro_batch) {
+      reducer_(reducer),
+      processes_(reducer != nullptr ? reducer->processes() : 1),
+      rank_(reducer != nullptr ? reducer->rank() : 0),
+      targets_(context, model, passes(), reducer) {
   // A recipe that looks at more than losses and norms between the parts of a step is steered from
   // the host, on whatever memory.
-  if (!optimizer.is_on_device(context) || !config.recipe.steps_on_device()) return;
+  if (!optimizer.is_on_device(context) || !config.recipe.steps_on_device()) {
+    batch_ = BatchStorage(data.layout(), windows());
+    return;
+  }
   optimizer.prepare(context);
   device_.emplace(context, model, optimizer, data, recorder_,
                   DeviceStep::Shape{.batch = config.train.micro_batch,
                                     .time = config.sequence(),
-                                    .micro_batches = config.accumulation()});
+                                    .micro_batches = config.accumulation(),
+                                    .processes = processes_});
 }
 
 std::optional<Step::Result> Step::run(const Place& place, const std::atomic<bool>& stop) {
@@ -62,7 +69,6 @@ std::optional<Step::Result> Step::run(const Place& place, const std::atomic<bool
     const ProfilerRange range(context_.kernels(), piece.name);
     if (!(this->*piece.work)()) return std::nullopt;
   }
-  if (device_) device_->prefetch(place_.windows + windows());  // while the device works
   settle();
   result_.updated = result_.updated && result_.finite;
   return result_;
@@ -88,42 +94,63 @@ Pass Step::pass_of(std::int64_t index) const {
           .training = true,
           .seed = static_cast<std::uint64_t>(config_.train.seed),
           // Wraps after 2^32 micro-steps; dropout draws then repeat, nothing else does.
-          .micro_step = static_cast<std::uint32_t>(place_.step * config_.accumulation() + index),
+          .micro_step = static_cast<std::uint32_t>(
+              (place_.step * processes_ + rank_) * config_.accumulation() + index),
           .as_trained = true,
           .accumulate = index > 0};
 }
 
-double Step::micro_batch(std::int64_t index) {
-  const Batch batch = batch_.rows(0, config_.train.micro_batch);
-  data_.fill(place_.windows + index * batch.rows(), batch);
-  return model_
-      .loss_and_gradient(pass_of(index), batch, 1.0 / static_cast<double>(config_.accumulation()))
-      .mean;
+void Step::load(std::int64_t index) {
+  if (device_) return device_->load(first(), pass_of(index), index);
+  const std::int64_t rows = config_.train.micro_batch;
+  model_.load(pass_of(index), batch_.rows(index * rows, rows));
+}
+
+void Step::count_targets() {
+  if (!targets_.counts()) return;
+  for (std::int64_t index = 0; index < config_.accumulation(); ++index) {
+    load(index);
+    targets_.add(pass_of(index), index == 0);
+  }
+  targets_.finish(context_);
+}
+
+void Step::micro_batch(std::int64_t index) {
+  const Pass pass = pass_of(index);
+  const LossScale scale = targets_.scale();
+  if (device_) return device_->micro_batch(first(), pass, index, scale);
+  load(index);
+  model_.compute(pass, scale);
+  model_.add_mean_loss(pass, scale.count, optimizer_.loss_sum(), pass.accumulate);
 }
 
 bool Step::gradients() {
   const std::int64_t count = config_.accumulation();
-  double loss = 0.0;
+  if (!device_) data_.fill(first(), batch_.rows(0, windows()));
+  count_targets();
   for (std::int64_t index = 0; index < count; ++index) {
     if (*stop_) {
       if (device_) wait(context_);
       return false;
     }
-    if (device_) {
-      device_->micro_batch(place_.windows, pass_of(index), index);
-    } else {
-      loss += micro_batch(index);
-    }
+    micro_batch(index);
   }
-  result_.loss = loss / static_cast<double>(count);
   sparsity_.end_passes();
   // As the step was computed: an update of the topology changes what the next one costs.
   sparsity_.count_step(place_.step, count * config_.micro_batch_tokens());
   return true;
 }
 
-// Gradients of all parameters and the loss, over the processes of a run. There is one.
-bool Step::reduce() { return true; }
+// What a topology hides is hidden before: only then do the arrays of kept entries hold all of a weight's
+// gradient that two layers share.
+bool Step::reduce() {
+  if (reducer_ == nullptr) return true;
+  if (!moves_) sparsity_.hide_gradients(context_);
+  std::vector<View> views = optimizer_.gradients();
+  views.push_back(optimizer_.loss_sum());
+  reducer_->add_up(context_, views);
+  return true;
+}
 
 void Step::measure_norm() {
   is_settled_ = false;
@@ -141,7 +168,7 @@ bool Step::norm() {
     return true;
   }
   const auto work = [this] {
-    sparsity_.hide_gradients(context_);
+    if (reducer_ == nullptr) sparsity_.hide_gradients(context_);
     measure_norm();
   };
   device_ ? recorder_.run("norm", work) : work();
@@ -191,11 +218,16 @@ bool Step::renew() {
 void Step::settle() {
   if (is_settled_) return;
   is_settled_ = true;
+  double loss_sum = 0.0;
   if (device_) {
+    device_->prefetch(first() + processes_ * windows());  // the next step's, while the device works
     const DeviceStep::Result done = device_->wait_for();
-    result_.loss = done.loss;
+    loss_sum = done.loss_sum;
     result_.grad_norm = done.grad_norm;
+  } else {
+    loss_sum = host_values<double>(context_, optimizer_.loss_sum())[0];
   }
+  result_.loss = loss_sum / static_cast<double>(passes());
   result_.finite = std::isfinite(result_.loss) && std::isfinite(result_.grad_norm);
 }
 

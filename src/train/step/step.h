@@ -3,8 +3,8 @@
 //
 //   gradients | reduce | norm | update | renew
 //
-//   gradients  of all micro-batches
-//   reduce     over the processes of a run: with one there is nothing to do
+//   gradients  of all micro-batches, for one mean over all their targets
+//   reduce     over the processes of a run: without a reducer there is one
 //   norm       of the gradients; those outside a kept topology are hidden first
 //   update     clipping, pulls on pruned weights and AdamW; before it, where due, the second moments
 //              are watched and the topology moves
@@ -30,6 +30,8 @@
 #include "train/step/device_step.h"
 #include "train/step/optimizer.h"
 #include "train/step/recorder.h"
+#include "train/step/reducer.h"
+#include "train/step/step_targets.h"
 
 namespace twill {
 
@@ -39,7 +41,7 @@ class Step {
   struct Place {
     std::int64_t step = 0;     // from 0
     std::int64_t updates = 0;  // applied so far
-    std::int64_t windows = 0;  // the first of the step's
+    std::int64_t windows = 0;  // that each process has learnt from
   };
   struct Result {
     double loss = 0.0;
@@ -52,7 +54,7 @@ class Step {
 
   // The parts are borrowed; the builder is committed.
   Step(const Context& context, const RunConfig& config, Model& model, Optimizer& optimizer,
-       SparsityEngine& sparsity, const Data& data);
+       SparsityEngine& sparsity, const Data& data, Reducer* reducer = nullptr);
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
 
@@ -79,9 +81,15 @@ class Step {
   void settle();
 
   Pass pass_of(std::int64_t index) const;
-  double micro_batch(std::int64_t index);
+  void count_targets();
+  void load(std::int64_t index);
+  void micro_batch(std::int64_t index);
   void measure_norm();
+  // Of this process in one step; of all.
   std::int64_t windows() const { return config_.accumulation() * config_.train.micro_batch; }
+  std::int64_t passes() const { return config_.accumulation() * processes_; }
+  // The first of this process's examples in the step at work.
+  std::int64_t first() const { return place_.windows * processes_ + rank_ * windows(); }
 
   const Context& context_;
   const RunConfig& config_;
@@ -92,7 +100,11 @@ class Step {
   Recorder recorder_;
   std::optional<DeviceStep> device_;  // absent: a host's step
   std::int64_t arrangement_ = 0;      // of the sparsity, that recordings were made for
-  BatchStorage batch_;                // of a host's step
+  BatchStorage batch_;                // of a host's step, all micro-batches
+  Reducer* reducer_;                  // nullptr: there is one process
+  std::int64_t processes_ = 1;
+  std::int64_t rank_ = 0;
+  StepTargets targets_;
 
   // Of the step at work.
   Place place_;

@@ -3,7 +3,6 @@
 
 #include <chrono>
 
-#include "data/window_data.h"
 #include "models/initialise.h"
 #include "sparsity/weights/master_weights.h"
 #include "train/model/evaluation.h"
@@ -19,22 +18,15 @@ using Clock = std::chrono::steady_clock;
 
 // What the plan selects decides which buffers the model is built with.
 const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
-                           const RunConfig& config, const MakeModel& make) {
-  if (!plan) plan = make_plan(context, config, {.make_model = make});
+                           const RunConfig& config) {
+  if (!plan) plan = make_plan(context, config);
   return *plan;
 }
 
 }  // namespace
 
-TrainingData windows_of(const Corpus& corpus, const RunConfig& config) {
-  return {.train = std::make_shared<TrainingWindows>(corpus.sources, config.sequence(),
-                                                     static_cast<std::uint64_t>(config.train.seed)),
-          .validation = std::make_shared<EvaluationWindows>(corpus.validation, config.sequence(),
-                                                            config.eval.windows)};
-}
-
 Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData data,
-                 std::optional<Plan> plan, const MakeModel& make)
+                 std::optional<Plan> plan)
     : context_(context),
       config_(config),
       data_(std::move(data)),
@@ -45,17 +37,13 @@ Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData d
                                          .max_batch = config.train.micro_batch,
                                          .max_time = config.sequence(),
                                          .recompute = recompute_of(config.train.recompute)},
-                                        made_if_absent(plan, context, config, make))),
-      model_(make(builder_, config.model)),
+                                        made_if_absent(plan, context, config))),
+      model_(make_model(builder_, config.model)),
       optimizer_(builder_, config.optimizer, static_cast<std::uint64_t>(config.train.seed)),
       sparsity_(builder_, config.recipe, config.length(), config.sequence(),
                 static_cast<std::uint64_t>(config.train.seed), *plan) {}
 
-Trainer::Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
-                 std::optional<Plan> plan)
-    : Trainer(context, config, windows_of(corpus, config), std::move(plan)) {}
-
-void Trainer::begin() {
+void Trainer::begin(Reducer* reducer) {
   require_memory(context_, builder_.memory_table());
   builder_.commit();
   {
@@ -63,7 +51,7 @@ void Trainer::begin() {
     initialise(builder_.parameters(), static_cast<std::uint64_t>(config_.train.seed));
     masters.upload();
   }
-  step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train);
+  step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train, reducer);
 }
 
 StepResult Trainer::step() {

@@ -10,8 +10,7 @@
 #include <utility>
 #include <vector>
 
-#include "data/corpus.h"
-#include "data/data.h"
+#include "data/open_data.h"
 #include "models/model.h"
 #include "nn/builder.h"
 #include "sparsity/engine/engine.h"
@@ -45,30 +44,20 @@ struct StepResult {
   bool topology_update = false;
 };
 
-// What a trainer reads: examples to learn from, and examples to be judged by.
-struct TrainingData {
-  std::shared_ptr<const Data> train;
-  std::shared_ptr<const Data> validation;
-};
-// Windows of a corpus, as the config cuts them.
-TrainingData windows_of(const Corpus& corpus, const RunConfig& config);
-
 class Trainer {
  public:
   // `config` is resolved. Memory is reserved, not taken: memory_table() can be shown before begin().
   // `plan` says how the recipe's layers run; without one, execution "auto" is measured here.
   Trainer(const Context& context, const RunConfig& config, TrainingData data,
-          std::optional<Plan> plan = {}, const MakeModel& make = make_model);
-  // On windows_of() the corpus.
-  Trainer(const Context& context, const RunConfig& config, const Corpus& corpus,
           std::optional<Plan> plan = {});
   Trainer(const Trainer&) = delete;
   Trainer& operator=(const Trainer&) = delete;
 
   std::vector<MemoryLine> memory_table() const { return builder_.memory_table(); }
 
-  // Takes the memory and draws the initial weights.
-  void begin();
+  // Takes the memory and draws the initial weights. With a reducer, which outlives the trainer, it is
+  // one of several processes, each with micro-batches of its own: Progress counts one process's.
+  void begin(Reducer* reducer = nullptr);
 
   StepResult step();
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
@@ -78,7 +67,7 @@ class Trainer {
   void take_back(const Progress& before);
 
   // Mean loss over the validation examples, of the model as it would be exported now: projected
-  // weights, but every activation and causal attention.
+  // weights, but every activation, and attention as the model was built.
   double evaluate();
   // The same of the plain master weights, and of the model with everything as in training: what a
   // sparse phase hides. Equal to evaluate() where the recipe does nothing of the kind.

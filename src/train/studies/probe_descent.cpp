@@ -8,14 +8,17 @@
 #include <memory>
 
 #include "base/require.h"
+#include "ops/transfer.h"
 #include "sparsity/recipe/scope.h"
 #include "tensor/tensor.h"
 #include "train/run/checkpoint.h"
 #include "train/run/device_choice.h"
 #include "train/run/frozen_projection.h"
+#include "train/run/run_data.h"
 #include "train/run/run_folder.h"
 #include "train/run/training_run.h"
 #include "train/step/schedule.h"
+#include "train/step/step_targets.h"
 #include "train/step/trainer.h"
 
 namespace twill {
@@ -134,38 +137,51 @@ class Probe {
     }
   }
 
-  // Calls `micro(pass, batch)` for every micro-batch of the step; the mean of what it returns.
-  using Micro = std::function<double(const Pass&, const Batch&)>;
-  double over_batch(const Micro& micro) {
+  Pass pass_of(std::int64_t index) const {
+    const std::int64_t first = trainer_.progress().step * config().accumulation();
+    return {.context = context(),
+            .batch = config().train.micro_batch,
+            .time = config().sequence(),
+            .training = true,
+            .seed = static_cast<std::uint64_t>(config().train.seed),
+            .micro_step = static_cast<std::uint32_t>(first + index),
+            .accumulate = index > 0};
+  }
+
+  // The loss of the step's batch, one mean over its targets. `work(pass, scale)` computes a micro-batch
+  // that the model has loaded.
+  using Work = std::function<void(const Pass&, const LossScale&)>;
+  double over_batch(const Work& work) {
     const std::int64_t rows = config().train.micro_batch, count = config().accumulation();
-    BatchStorage storage(trainer_.data().layout(), rows);
-    double sum = 0.0;
+    BatchStorage storage(trainer_.data().layout(), count * rows);
+    trainer_.data().fill(trainer_.progress().windows, storage.rows(0, count * rows));
+    Model& model = trainer_.model();
+    const StepTargets targets(context(), model, count, nullptr);
+    const auto load = [&](std::int64_t index) {
+      model.load(pass_of(index), storage.rows(index * rows, rows));
+    };
     for (std::int64_t index = 0; index < count; ++index) {
-      const Batch batch = storage.rows(0, rows);
-      trainer_.data().fill(trainer_.progress().windows + index * rows, batch);
-      const Pass pass{
-          .context = context(),
-          .batch = rows,
-          .time = config().sequence(),
-          .training = true,
-          .seed = static_cast<std::uint64_t>(config().train.seed),
-          .micro_step = static_cast<std::uint32_t>(trainer_.progress().step * count + index),
-          .accumulate = index > 0};
-      sum += micro(pass, batch);
+      load(index);
+      targets.add(pass_of(index), index == 0);
     }
-    return sum / static_cast<double>(count);
+    targets.finish(context());
+    const View sum = trainer_.optimizer().loss_sum();
+    for (std::int64_t index = 0; index < count; ++index) {
+      load(index);
+      work(pass_of(index), targets.scale());
+      model.add_mean_loss(pass_of(index), targets.scale().count, sum, index > 0);
+    }
+    return host_values<double>(context(), sum)[0] / static_cast<double>(count);
   }
 
   double loss() {
-    return over_batch([this](const Pass& pass, const Batch& batch) {
-      return trainer_.model().loss(pass, batch).mean;
-    });
+    return over_batch(
+        [this](const Pass& pass, const LossScale&) { trainer_.model().forward(pass); });
   }
 
   double loss_and_gradient() {
-    const double share = 1.0 / static_cast<double>(config().accumulation());
-    return over_batch([this, share](const Pass& pass, const Batch& batch) {
-      return trainer_.model().loss_and_gradient(pass, batch, share).mean;
+    return over_batch([this](const Pass& pass, const LossScale& scale) {
+      trainer_.model().compute(pass, scale);
     });
   }
 
@@ -296,19 +312,16 @@ DescentProbe probe_descent(const DescentRequest& request) {
   RunConfig config = folder.read_config();
   const ProbedParts parts = parts_of(request, config.recipe);
   config.threads = request.threads;
-  config.data.tokenizer = data_tokenizer(config.data);
-  const std::unique_ptr<Tokenizer> tokenizer = open_run_tokenizer(folder, config);
-  config = resolved(config, vocab_size_of(tokenizer.get()));
-  const Corpus corpus =
-      load_corpus(config.data, {tokenizer.get(), config.model.vocab},
-                  {config.train.micro_batch, config.sequence()}, static_cast<int>(config.threads));
+  const RunSetup setup = set_up(folder, config);
+  config = setup.config;
+  const TrainingData data = open_run_data(config, setup.tokenizer.get());
   // The probe reads and sets weights where they are: on the host, whatever trained them.
   if (config.device != "reference") config.device = "cpu";
   config.train.precision = "auto";
   config.recipe.execution = Execution::kMasked;  // both projections on every layer in scope
   config.plan.clear();
   const Context context = open_context(config);
-  Trainer trainer(context, config, corpus);
+  Trainer trainer(context, config, data);
   trainer.begin();
   Probe probe(trainer, config.recipe.layers);
   DescentProbe result{.checkpoint = checkpoint, .series = {}};

@@ -10,6 +10,7 @@
 #include "io/toml_config.h"
 #include "train/model/any_model.h"
 #include "train/run/device_choice.h"
+#include "train/run/run_data.h"
 #include "train/run/sparsity_records.h"
 #include "train/run/training_run.h"
 #include "train/step/host_masters.h"
@@ -76,13 +77,10 @@ class Bench {
       start_.emplace(find_model(config_.train.start_from, config_.run.dir));
       config_ = started_from(*start_, config_);
     }
-    config_.data.tokenizer = data_tokenizer(config_.data);
-    const std::unique_ptr<Tokenizer> tokenizer = open_tokenizer_if_any(config_.data.tokenizer);
-    config_ = resolved(config_, vocab_size_of(tokenizer.get()));
-    corpus_ = load_corpus(config_.data, {tokenizer.get(), config_.model.vocab},
-                          {config_.train.micro_batch, config_.sequence()},
-                          static_cast<int>(config_.threads));
-    config_.data.hash = corpus_.hash;
+    const RunSetup setup = set_up(config_);
+    config_ = setup.config;
+    data_ = open_run_data(config_, setup.tokenizer.get());
+    config_.data.hash = data_.hash;
     context_.emplace(open_context(config_));
     keep_choice(config_, *context_);  // trials of one device are not those of another
   }
@@ -98,7 +96,7 @@ class Bench {
                            : dense_recipe(config.recipe, phase_);
     config.recipe.health = {.every = tuning.every};
     validate(config.recipe, config.length());
-    Trainer trainer(*context_, config, corpus_);
+    Trainer trainer(*context_, config, data_);
     trainer.begin();
     if (start_) {
       HostMasters masters(trainer.builder());
@@ -134,7 +132,7 @@ class Bench {
 
   RunConfig config_;
   std::optional<AnyModel> start_;
-  Corpus corpus_;
+  TrainingData data_;
   std::optional<Context> context_;
   std::size_t phase_ = 0;
 };

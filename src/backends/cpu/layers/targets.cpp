@@ -10,8 +10,10 @@ namespace twill::cpu {
 
 void count_targets(const CountTargetsArgs& args, const Device&, Queue&) {
   const auto* targets = args.targets.as<std::int32_t>();
-  *args.count.as<double>() = static_cast<double>(std::count_if(
+  const auto found = static_cast<double>(std::count_if(
       targets, targets + args.targets.num_elements(), [](std::int32_t id) { return id >= 0; }));
+  double& kept = *args.count.as<double>();
+  kept = args.accumulate ? kept + found : found;
 }
 
 void add_mean(const AddMeanArgs& args, const Device&, Queue&) {

@@ -10,7 +10,7 @@
 
 namespace twill::cuda {
 
-// Both need room: what a call masks, which decides between them, is not known here.
+// Both need room: lengths and a recipe's pattern, which decide between them, come with a call.
 std::int64_t attention_workspace_bytes(const AttentionForwardArgs& args, const Device&) {
   return std::max(plain_attention_workspace_bytes(args), cudnn_attention_workspace_bytes(args));
 }

@@ -51,6 +51,13 @@ __global__ __launch_bounds__(kThreads) void clear_lse_kernel(float* lse, int hea
     lse[(std::int64_t{b} * heads + h) * tokens + t] = 0.0f;
 }
 
+// One block: a batch has some hundred sequences.
+__global__ __launch_bounds__(kThreads) void clamp_lengths_kernel(const int* lengths, int count,
+                                                                 int most, int* to) {
+  for (int b = static_cast<int>(threadIdx.x); b < count; b += kThreads)
+    to[b] = min(max(lengths[b], 0), most);
+}
+
 template <class Args>
 Missing missing_of(const Args& args, bool are_queries) {
   const ConstView& own = are_queries ? args.query_lengths : args.key_lengths;
@@ -87,6 +94,13 @@ void clear_missing(const AttentionForwardArgs& args, Queue& queue) {
   if (out.num_elements() == 0) return;
   clear_lse_kernel<<<blocks_for(out), kThreads, 0, stream_of(queue)>>>(
       args.lse.as<float>(), static_cast<int>(out[2]), static_cast<int>(out[1]), missing);
+  TWILL_CUDA_CHECK_LAUNCH();
+}
+
+void clamp_lengths(ConstView lengths, std::int64_t most, std::int32_t* to, Queue& queue) {
+  clamp_lengths_kernel<<<1, kThreads, 0, stream_of(queue)>>>(
+      lengths.as<std::int32_t>(), static_cast<int>(lengths.num_elements()), static_cast<int>(most),
+      to);
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -102,11 +102,6 @@ std::optional<AttentionSizes> sizes_taken(const Args& args) {
   return sizes;
 }
 
-// 16-byte accesses fit every row.
-template <class Byte>
-bool has_aligned_rows(const BasicHeadsView<Byte>& heads) {
-  return reinterpret_cast<std::uintptr_t>(heads.bytes()) % 16 == 0 && heads.row_stride() % 8 == 0;
-}
 template <class Args>
 bool are_heads_aligned(const Args& args) {
   return has_aligned_rows(args.q) && has_aligned_rows(args.k) && has_aligned_rows(args.v);
@@ -243,10 +238,6 @@ class Library {
   std::map<Key, std::unique_ptr<Plan>> plans_;  // nullptr: refused
 };
 
-std::int64_t size_of_workspace(const View& workspace) {
-  return workspace ? workspace.num_bytes() : 0;
-}
-
 // The part of a view that a slice begins with: cuDNN takes inputs by the same pointer as outputs.
 template <class AnyView>
 void* bytes_at(const AnyView& view, std::int64_t element) {
@@ -255,12 +246,41 @@ void* bytes_at(const AnyView& view, std::int64_t element) {
 
 using Operands = std::unordered_map<std::int64_t, void*>;
 
-// The lengths of the sequences from b on.
+// The end of a workspace, behind what plans may use: the lengths of keys and of queries as cuDNN takes
+// them. It does not say what it makes of one below 0 or beyond T.
+std::int64_t length_bytes(std::int64_t batch) {
+  return ceil_div(2 * batch * size_of(DType::kI32), 16) * 16 + 16;  // 16: the end is on no line
+}
+std::int64_t bytes_for_plans(const View& workspace, std::int64_t batch) {
+  return std::max<std::int64_t>(workspace ? workspace.num_bytes() - length_bytes(batch) : 0, 0);
+}
+
+bool holds_lengths(const View& workspace, std::int64_t batch) {
+  return workspace && workspace.num_bytes() >= length_bytes(batch);
+}
+
+struct Lengths {
+  std::int32_t* keys = nullptr;  // nullptr: all exist
+  std::int32_t* queries = nullptr;
+};
+
+// Where there are any; the workspace holds them.
 template <class Args>
-void add_lengths(const Args& args, std::int64_t b, Operands& operands) {
-  if (!args.key_lengths) return;
-  operands[kKeyLengths] = bytes_at(args.key_lengths, b);
-  operands[kQueryLengths] = bytes_at(args.query_lengths, b);
+Lengths clamped_lengths(const Args& args, const AttentionSizes& sizes, Queue& queue) {
+  if (!sizes.has_lengths) return {};
+  const std::int64_t begin = ceil_div(bytes_for_plans(args.workspace, sizes.B), 16) * 16;
+  auto* keys = reinterpret_cast<std::int32_t*>(args.workspace.bytes() + begin);
+  const Lengths lengths{.keys = keys, .queries = keys + sizes.B};
+  clamp_lengths(args.key_lengths, sizes.S, lengths.keys, queue);
+  clamp_lengths(args.query_lengths, sizes.T, lengths.queries, queue);
+  return lengths;
+}
+
+// Those of the sequences from b on.
+void add_lengths(const Lengths& lengths, std::int64_t b, Operands& operands) {
+  if (lengths.keys == nullptr) return;
+  operands[kKeyLengths] = lengths.keys + b;
+  operands[kQueryLengths] = lengths.queries + b;
 }
 
 struct Slice {
@@ -290,7 +310,8 @@ Slice choose_slice(Library& library, const AttentionSizes& all, std::int64_t giv
 }
 
 void run_slice(Library& library, const AttentionBackwardArgs& args, const Slice& slice,
-               std::int64_t b, std::int64_t kv, const Device& device, Queue& queue) {
+               const Lengths& lengths, std::int64_t b, std::int64_t kv, const Device& device,
+               Queue& queue) {
   const AttentionExtents is(args);
   const std::int64_t h = kv * (is.H / is.K), out = (b * is.T * is.H + h) * is.D;
   float scale = static_cast<float>(args.scale);
@@ -304,7 +325,7 @@ void run_slice(Library& library, const AttentionBackwardArgs& args, const Slice&
                     {kDQ, bytes_at(args.dq, args.dq.at(b, 0, h))},
                     {kDK, bytes_at(args.dk, args.dk.at(b, 0, kv))},
                     {kDV, bytes_at(args.dv, args.dv.at(b, 0, kv))}};
-  add_lengths(args, b, operands);
+  add_lengths(lengths, b, operands);
   library.run(*slice.plan, operands, args.workspace, device, queue);
 }
 
@@ -316,7 +337,8 @@ std::int64_t cudnn_attention_workspace_bytes(const AttentionForwardArgs& args) {
   // At least one group of heads of one sequence, within reason. Both terms grow with B and T, so
   // that smaller calls may share the workspace of the largest.
   return std::max(std::min(kMostBytes, likely_bytes(all.sliced(1, 1))),
-                  std::min(kWorkspaceBytes, likely_bytes(all)));
+                  std::min(kWorkspaceBytes, likely_bytes(all))) +
+         length_bytes(all.B);
 }
 
 bool cudnn_attention_forward(const AttentionForwardArgs& args, const Device& device, Queue& queue) {
@@ -327,12 +349,14 @@ bool cudnn_attention_forward(const AttentionForwardArgs& args, const Device& dev
   if (!library.is_open()) return false;
   const std::lock_guard lock(library.mutex);
   Plan* plan = library.find(Direction::kForward, *all, device, queue);
-  if (plan == nullptr || plan->workspace_bytes > size_of_workspace(args.workspace)) return false;
+  if (plan == nullptr || plan->workspace_bytes > bytes_for_plans(args.workspace, all->B))
+    return false;
+  if (all->has_lengths && !holds_lengths(args.workspace, all->B)) return false;
 
   float scale = static_cast<float>(args.scale);
   Operands operands{{kQ, bytes_at(args.q, 0)}, {kK, bytes_at(args.k, 0)}, {kV, bytes_at(args.v, 0)},
                     {kOut, args.out.bytes()},  {kLse, args.lse.bytes()},  {kScale, &scale}};
-  add_lengths(args, 0, operands);
+  add_lengths(clamped_lengths(args, *all, queue), 0, operands);
   library.run(*plan, operands, args.workspace, device, queue);
   if (needs_clearing(*all)) clear_missing(args, queue);
   return true;
@@ -348,12 +372,15 @@ bool cudnn_attention_backward(const AttentionBackwardArgs& args, const Device& d
   Library& library = Library::get();
   if (!library.is_open()) return false;
   const std::lock_guard lock(library.mutex);
-  const Slice slice = choose_slice(library, *all, size_of_workspace(args.workspace), device, queue);
+  const Slice slice =
+      choose_slice(library, *all, bytes_for_plans(args.workspace, all->B), device, queue);
   if (slice.plan == nullptr) return false;
+  if (all->has_lengths && !holds_lengths(args.workspace, all->B)) return false;
 
+  const Lengths lengths = clamped_lengths(args, *all, queue);
   for (std::int64_t b = 0; b < all->B; b += slice.sizes.B)
     for (std::int64_t kv = 0; kv < all->K; kv += slice.sizes.K)
-      run_slice(library, args, slice, b, kv, device, queue);
+      run_slice(library, args, slice, lengths, b, kv, device, queue);
   if (needs_clearing(*all)) clear_missing(args, queue);
   return true;
 }

@@ -152,13 +152,6 @@ __global__ __launch_bounds__(kTileThreads,
                  heads.aligned, inverse, sums);
 }
 
-// 16-byte accesses fit every row of a buffer: it begins on a line of them, and rows are whole lines.
-template <class T, class Byte>
-bool has_aligned_rows(const BasicHeadsView<Byte>& heads) {
-  return reinterpret_cast<std::uintptr_t>(heads.bytes()) % 16 == 0 &&
-         heads.row_stride() % kVec<T> == 0;
-}
-
 template <class T, class Byte>
 auto strided(const BasicHeadsView<Byte>& heads) {
   using Element = std::conditional_t<std::is_const_v<Byte>, const T, T>;
@@ -186,8 +179,8 @@ AttentionHeads<T> heads_of(const Args& args, bool aligned) {
   heads.D = static_cast<int>(is.D);
   heads.scale = static_cast<float>(args.scale);
   heads.rule = rule_of(args.mask, is);
-  heads.aligned = aligned && heads.D % kVec<T> == 0 && has_aligned_rows<T>(args.q) &&
-                  has_aligned_rows<T>(args.k) && has_aligned_rows<T>(args.v);
+  heads.aligned = aligned && heads.D % kVec<T> == 0 && has_aligned_rows(args.q) &&
+                  has_aligned_rows(args.k) && has_aligned_rows(args.v);
   return heads;
 }
 
@@ -243,8 +236,8 @@ void plain_attention_backward(const AttentionBackwardArgs& args, const Device& d
   if (args.q.num_elements() == 0 && args.k.num_elements() == 0) return;
   by_type(args.out.dtype(), [&](auto type) {
     using T = typename decltype(type)::Type;
-    const bool aligned = is_aligned({args.out, args.dout}) && has_aligned_rows<T>(args.dq) &&
-                         has_aligned_rows<T>(args.dk) && has_aligned_rows<T>(args.dv);
+    const bool aligned = is_aligned({args.out, args.dout}) && has_aligned_rows(args.dq) &&
+                         has_aligned_rows(args.dk) && has_aligned_rows(args.dv);
     AttentionHeads<T> heads = heads_of<T>(args, aligned);
     heads.out = pointer<T>(args.out);
     heads.dout = pointer<T>(args.dout);

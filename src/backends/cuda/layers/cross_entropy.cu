@@ -257,8 +257,12 @@ __global__ __launch_bounds__(kThreads, 1024 / kThreads) void cross_entropy_kerne
   }
 
   if (row.dlogits == nullptr) return;
-  const double scale = p.gradient_scale();
-  write_gradient<T, kThreads>(row, kept, max, static_cast<float>(scale / double{sum}));
+  // Divided once: an H200 has 64 units for f64 on a multiprocessor, an A100 32, other cards 2.
+  __shared__ float factor;
+  const double scale = leads ? p.gradient_scale() : 0.0;
+  if (leads) factor = static_cast<float>(scale / double{sum});
+  __syncthreads();
+  write_gradient<T, kThreads>(row, kept, max, factor);
   __syncthreads();  // the target's gradient goes over what its element's thread has written
   if (leads) {
     const double e = exp_of<T>(at_target - max);

@@ -14,14 +14,14 @@ namespace {
 constexpr int kThreads = 1024;
 
 __global__ __launch_bounds__(kThreads) void count_targets_kernel(
-    const std::int32_t* __restrict__ targets, std::int64_t count, double* out) {
+    const std::int32_t* __restrict__ targets, std::int64_t count, bool accumulate, double* out) {
   std::int64_t found = 0;
   // All threads of the block vote in every round.
   for (std::int64_t begin = 0; begin < count; begin += kThreads) {
     const std::int64_t i = begin + threadIdx.x;
     found += __syncthreads_count(i < count && targets[i] >= 0);
   }
-  if (threadIdx.x == 0) *out = static_cast<double>(found);
+  if (threadIdx.x == 0) *out = (accumulate ? *out : 0.0) + static_cast<double>(found);
 }
 
 __global__ void add_mean_kernel(const double* sum, const double* count, bool accumulate,
@@ -33,9 +33,9 @@ __global__ void add_mean_kernel(const double* sum, const double* count, bool acc
 }  // namespace
 
 void count_targets(const CountTargetsArgs& args, const Device&, Queue& queue) {
-  count_targets_kernel<<<1, kThreads, 0, stream_of(queue)>>>(pointer<std::int32_t>(args.targets),
-                                                             args.targets.num_elements(),
-                                                             pointer<double>(args.count));
+  count_targets_kernel<<<1, kThreads, 0, stream_of(queue)>>>(
+      pointer<std::int32_t>(args.targets), args.targets.num_elements(), args.accumulate,
+      pointer<double>(args.count));
   TWILL_CUDA_CHECK_LAUNCH();
 }
 

@@ -40,6 +40,14 @@ inline bool is_aligned(std::initializer_list<ConstView> views) {
   });
 }
 
+// Whether 16-byte accesses fit every row of heads (ops/attention/heads_view.h): the first begins on a line
+// of 16 bytes, and rows are whole lines.
+template <class Heads>
+bool has_aligned_rows(const Heads& heads) {
+  return reinterpret_cast<std::uintptr_t>(heads.bytes()) % 16 == 0 &&
+         heads.row_stride() * size_of(heads.dtype()) % 16 == 0;
+}
+
 inline constexpr std::int64_t kMostBlocksDown = 65535;  // of a grid's second side
 
 // Blocks for `items` pieces of work, at most `per_sm` on every multiprocessor; never zero.

@@ -207,11 +207,6 @@ std::int64_t pieces_of(std::span<const UpdateTensor> tensors) {
   return pieces;
 }
 
-bool pulls_weights(std::span<const UpdateTensor> tensors) {
-  return std::any_of(tensors.begin(), tensors.end(),
-                     [](const UpdateTensor& one) { return one.mask && one.pulls_weight; });
-}
-
 template <class Decay>
 Decay decay_of(const UpdateTensor& tensor) {
   if constexpr (std::is_same_v<Decay, WeightPull>) {

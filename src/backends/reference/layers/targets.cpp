@@ -10,7 +10,8 @@ void count_targets(const CountTargetsArgs& args, const Device&, Queue&) {
   double count = 0.0;
   for (std::int64_t i = 0; i < args.targets.num_elements(); ++i)
     if (targets[i] >= 0) count += 1.0;
-  *args.count.as<double>() = count;
+  double& kept = *args.count.as<double>();
+  kept = args.accumulate ? kept + count : count;
 }
 
 void add_mean(const AddMeanArgs& args, const Device&, Queue&) {
