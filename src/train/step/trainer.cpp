@@ -26,6 +26,10 @@ const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
 
 }  // namespace
 
+double tokens_per_second(const StepResult& result, const RunConfig& config) {
+  return static_cast<double>(config.accumulation() * config.micro_batch_tokens()) / result.seconds;
+}
+
 TrainingData windows_of(const Corpus& corpus, const RunConfig& config) {
   return {.train = std::make_shared<TrainingWindows>(corpus.sources, config.sequence(),
                                                      static_cast<std::uint64_t>(config.train.seed)),
@@ -64,6 +68,10 @@ void Trainer::begin() {
     masters.upload();
   }
   step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train);
+}
+
+void Trainer::set_schedule(std::function<double(std::int64_t)> schedule) {
+  step_->set_schedule(std::move(schedule));
 }
 
 StepResult Trainer::step() {

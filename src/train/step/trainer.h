@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -45,10 +46,12 @@ struct StepResult {
   bool topology_update = false;
 };
 
+double tokens_per_second(const StepResult& result, const RunConfig& config);
+
 // What a trainer reads: examples to learn from, and examples to be judged by.
 struct TrainingData {
   std::shared_ptr<const Data> train;
-  std::shared_ptr<const Data> validation;
+  std::shared_ptr<const Data> validation;  // may be absent: then nothing is evaluated
 };
 // Windows of a corpus, as the config cuts them.
 TrainingData windows_of(const Corpus& corpus, const RunConfig& config);
@@ -70,6 +73,9 @@ class Trainer {
   // Takes the memory and draws the initial weights.
   void begin();
 
+  // The learning rate of a step, which counts from 1, in place of the config's schedule. Behind begin().
+  void set_schedule(std::function<double(std::int64_t step)> schedule);
+
   StepResult step();
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
   std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
@@ -77,6 +83,7 @@ class Trainer {
   // A step whose update was not applied will be done again: `before` is where it began.
   void take_back(const Progress& before);
 
+  bool has_validation() const { return data_.validation != nullptr; }
   // Mean loss over the validation examples, of the model as it would leave the house now: projected
   // weights, but every activation and causal attention.
   double evaluate();
