@@ -22,5 +22,13 @@ install(FILES ${PROJECT_BINARY_DIR}/twillConfig.cmake
               ${PROJECT_SOURCE_DIR}/cmake/Dependencies.cmake
         DESTINATION ${TWILL_PACKAGE_DIR})
 
+# The prefix is known when something is installed, or moved, not here: twill.pc finds it from its own place.
+if(IS_ABSOLUTE "${CMAKE_INSTALL_LIBDIR}" OR IS_ABSOLUTE "${CMAKE_INSTALL_INCLUDEDIR}")
+  set(TWILL_PC_PREFIX ${CMAKE_INSTALL_PREFIX})
+else()
+  file(RELATIVE_PATH up /${CMAKE_INSTALL_LIBDIR}/pkgconfig /)
+  string(REGEX REPLACE "/$" "" up ${up})
+  set(TWILL_PC_PREFIX "\${pcfiledir}/${up}")
+endif()
 configure_file(${PROJECT_SOURCE_DIR}/cmake/twill.pc.in ${PROJECT_BINARY_DIR}/twill.pc @ONLY)
 install(FILES ${PROJECT_BINARY_DIR}/twill.pc DESTINATION ${CMAKE_INSTALL_LIBDIR}/pkgconfig)

@@ -63,7 +63,7 @@ void evaluate_validation(const EvalCommand& command) {
           "--json and --details belong to --tasks and --text");
   const auto model =
       open_trained_model(command.run, runs_dir("", command.overrides), 0, command.overrides);
-  require(model->source().format() == "Twill",
+  require(model->is_run(),
           "{} is no run of ours and has no validation text: add --text FILE or --tasks NAME",
           command.run);
   const Evaluation result = evaluate(*model, model->config());

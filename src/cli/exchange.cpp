@@ -5,14 +5,12 @@
 #include "cli/commands.h"
 #include "cli/screen/text_format.h"
 #include "exchange/hf_export.h"
-#include "io/json_value.h"
-#include "models/model.h"
+#include "models/model_config.h"
 #include "train/model/any_model.h"
-#include "train/model/finite_weights.h"
+#include "train/model/export_model.h"
 #include "train/model/import_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"
-#include "train/step/memory_use.h"
 
 namespace twill::cli {
 namespace {
@@ -36,20 +34,10 @@ int run_export(const ExportCommand& command) {
   const HfExportOptions options{.folder = command.folder,
                                 .dtype = command.dtype == "bf16" ? DType::kBf16 : DType::kF32,
                                 .max_shard_bytes = command.max_shard_bytes};
-  const ModelConfig& config = any.source->config();
-  require_exportable(config, options);
-
-  const Context context(cpu_table(), 1);
-  Builder builder(context, {.dtype = DType::kF32, .training = false});
-  const std::unique_ptr<Model> registered = make_model(builder, config);
-  require_memory(context, builder.memory_table());
-  builder.commit();
-  any.source->load(builder);
-  require_finite_weights(builder, any.source->path());
-  const std::vector<WrittenFile> files = export_hf(builder, config, tokenizer.get(), options);
+  const std::vector<WrittenFile> files = export_model(*any.source, tokenizer.get(), options);
 
   fmt::print("from        {}\n", any.source->path());
-  print_model(config, command.dtype);
+  print_model(any.source->config(), command.dtype);
   if (any.source->format() == "Twill") {
     if (const std::string runs = runs_of_checkpoint(any.source->path()); !runs.empty())
       fmt::print("trained     {}\n", runs);

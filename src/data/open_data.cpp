@@ -29,7 +29,9 @@ TrainingData open_windows(const DataConfig& config, const Tokenizer* tokenizer,
           .hash = corpus.hash,
           .train_tokens = corpus.train_tokens(),
           .validation_tokens = corpus.validation.size(),
-          .sources = std::move(sources)};
+          .sources = std::move(sources),
+          .validated_by = corpus.validated_by,
+          .notes = corpus.notes};
 }
 
 ValidationData open_validation_windows(const DataConfig& config, const Tokenizer* tokenizer,

@@ -84,6 +84,31 @@ TEST_F(ExchangeCommand, ExportImportVerify) {
   expect_refused({"import", "model.pt"}, "a pickled file can run any code");
 }
 
+// A file of Twill's says itself what it is, inside a run and outside.
+TEST_F(ExchangeCommand, AModelFileOfTwillsIsAModel) {
+  std::vector<std::string> words{"train"};
+  for (const std::string& setting : tiny_settings({"run.name=first"})) words.push_back(setting);
+  ASSERT_EQ(twill(words).exit_code, 0);
+  const std::string inside = "runs/first/checkpoints/step-00000012/model.safetensors";
+  expect_done({"sample", inside, "--tokens", "5"}, "\n");
+  expect_done({"eval", inside}, "step           12\n");
+  expect_done({"export", inside, "out"}, "wrote       out/model.safetensors");
+  dir_.write("alone/my.safetensors", content_of(dir_ / inside));
+  const std::string alone = "alone/my.safetensors";
+  expect_refused({"sample", alone}, "no tokenizer lies beside it");
+  expect_done({"import", alone, "--name", "second", "--tokenizer", "byte"}, "(Twill)");
+  dir_.write("alone/tokenizer.json", content_of(dir_ / "out/tokenizer.json"));
+  expect_done({"sample", alone, "--tokens", "5"}, "\n");
+  expect_done({"export", alone, "again"}, "wrote       again/model.safetensors");
+  EXPECT_EQ(content_of(dir_ / "again/model.safetensors"),
+            content_of(dir_ / "out/model.safetensors"));
+  dir_.write("text.txt", "A text to be measured on.");
+  expect_done({"eval", alone, "--text", "text.txt"}, "text.txt");
+  expect_refused({"eval", alone}, "is no run of ours");
+  expect_done({"train", "train.start_from=" + alone, "train.steps=1", "train.micro_batch=4"},
+              "step");
+}
+
 TEST_F(ExchangeCommand, VerifyNamesPatterns) {
   std::vector<float> half(64), dense(64, 1.0f);
   for (std::size_t i = 0; i < half.size(); ++i) half[i] = i % 4 < 2 ? 1.0f : 0.0f;

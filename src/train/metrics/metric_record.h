@@ -13,10 +13,7 @@ namespace twill {
 
 class MetricRecord {
  public:
-  MetricRecord& add(std::string_view name, JsonValue value) {
-    members_.emplace_back(name, std::move(value));
-    return *this;
-  }
+  MetricRecord& add(std::string_view name, JsonValue value);
   template <std::integral Integer>
   requires(!std::same_as<Integer, bool>) MetricRecord& add(std::string_view name, Integer value) {
     return add(name, JsonValue(static_cast<std::int64_t>(value)));

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/model/any_model.h"
 
+#include <filesystem>
 #include <optional>
 #include <system_error>
 
@@ -9,10 +10,14 @@
 #include "exchange/source_tokenizer.h"
 #include "io/paths.h"
 #include "io/toml_config.h"
+#include "train/model/finite_weights.h"
 #include "train/run/checkpoint.h"
+#include "train/step/host_masters.h"
 
 namespace twill {
 namespace {
+
+namespace fs = std::filesystem;
 
 // A checkpoint of ours that has proved undamaged.
 class CheckpointSource final : public ModelSource {
@@ -37,10 +42,28 @@ void require_same_model(ModelConfig saved, ModelConfig wanted) {
          difference.wanted, difference.saved);
 }
 
+// A file that is damaged, or not ours, is left to those who can say what is wrong with it.
+bool holds_own_model(const std::string& path) {
+  std::error_code ignored;
+  if (!path.ends_with(".safetensors") && !fs::is_directory(path, ignored)) return false;
+  try {
+    (void)load_model_config(path);
+    return true;
+  } catch (const Error&) {
+    return false;
+  }
+}
+
+// Of a path that names the model file of a checkpoint: the checkpoint.
+std::string checkpoint_of(const std::string& where) {
+  const fs::path path(where);
+  const std::string folder = path.parent_path().string();
+  return path.filename() == "model.safetensors" && step_of(folder) >= 0 ? folder : where;
+}
+
 AnyModel find_foreign(const std::string& where, const std::vector<std::string>& overrides) {
-  AnyModel model{.source = open_model_source(where),
-                 .config = read_run_config("", overrides),
-                 .tokenizer = {}};
+  AnyModel model{
+      .source = open_any_source(where), .config = read_run_config("", overrides), .tokenizer = {}};
   // What was set is what differs from the defaults; the value in force is the source's.
   RunConfig defaults = read_run_config("", {});
   for (const FieldDifference& set : differences(defaults.model, model.config.model))
@@ -53,12 +76,19 @@ AnyModel find_foreign(const std::string& where, const std::vector<std::string>& 
 
 }  // namespace
 
+std::unique_ptr<ModelSource> open_any_source(const std::string& path) {
+  if (!holds_own_model(path)) return open_model_source(path);
+  require_undamaged(path, CheckpointFiles::kModel);
+  return std::make_unique<CheckpointSource>(path);
+}
+
 AnyModel find_model(const RunFolder& folder, const std::vector<std::string>& overrides) {
   const std::string checkpoint = folder.require_checkpoint();
   // Nothing of a file is believed before its checksum is right.
   require_undamaged(checkpoint, CheckpointFiles::kModel);
   auto source = std::make_unique<CheckpointSource>(checkpoint);
-  AnyModel model{.source = nullptr, .config = folder.read_config(overrides), .tokenizer = {}};
+  AnyModel model{
+      .source = nullptr, .is_run = true, .config = folder.read_config(overrides), .tokenizer = {}};
   if (!overrides.empty()) require_same_model(folder.read_config().model, model.config.model);
   model.config.model = source->config();
   model.tokenizer = path_exists(folder.tokenizer_dir()) ? folder.tokenizer_dir()
@@ -69,7 +99,7 @@ AnyModel find_model(const RunFolder& folder, const std::vector<std::string>& ove
 
 AnyModel find_model(const std::string& where, const std::string& runs_dir,
                     const std::vector<std::string>& overrides) {
-  if (const std::optional<RunFolder> run = RunFolder::find(where, runs_dir))
+  if (const std::optional<RunFolder> run = RunFolder::find(checkpoint_of(where), runs_dir))
     return find_model(*run, overrides);
   // A folder that is neither a run nor a Hugging Face model is told what is missing in the latter.
   if (path_exists(where)) return find_foreign(where, overrides);
@@ -106,6 +136,13 @@ RunConfig started_from(const AnyModel& model, RunConfig config) {
       !model.tokenizer.empty())
     config.data.tokenizer = model.tokenizer;
   return config;
+}
+
+void load_start(const AnyModel& model, Trainer& trainer) {
+  HostMasters masters(trainer.builder());
+  model.source->load(trainer.builder());
+  require_finite_weights(trainer.builder(), model.source->path());
+  masters.upload();
 }
 
 }  // namespace twill

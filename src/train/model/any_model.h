@@ -10,11 +10,13 @@
 #include "exchange/model_source.h"
 #include "train/run/run_config.h"
 #include "train/run/run_folder.h"
+#include "train/step/trainer.h"
 
 namespace twill {
 
 struct AnyModel {
   std::unique_ptr<ModelSource> source;
+  bool is_run = false;  // `config` is that of a run
   // The run's, or the defaults; `config.model` is the source's. Overrides are laid over it, but may
   // not change the model.
   RunConfig config;
@@ -23,8 +25,12 @@ struct AnyModel {
   std::string tokenizer;
 };
 
-// `where` is a run (name, path, or path of a checkpoint), a Hugging Face folder, or a file. The
+// A checkpoint of ours or its model file, also where no run is around it, else open_model_source(). The
 // checksum of a checkpoint is verified.
+std::unique_ptr<ModelSource> open_any_source(const std::string& path);
+
+// `where` is a run (name, path, or path of a checkpoint or of its model.safetensors), or what
+// open_any_source() takes.
 AnyModel find_model(const std::string& where, const std::string& runs_dir,
                     const std::vector<std::string>& overrides = {});
 
@@ -37,5 +43,8 @@ std::unique_ptr<Tokenizer> open_model_tokenizer(const AnyModel& model);
 // dropout and the initial weights; keys that the user set must agree. data.tokenizer, if left at
 // "auto" over plain texts, becomes the source's.
 RunConfig started_from(const AnyModel& model, RunConfig config);
+
+// Its weights become those of a trainer behind begin().
+void load_start(const AnyModel& model, Trainer& trainer);
 
 }  // namespace twill

@@ -17,7 +17,7 @@
 
 namespace twill {
 ImportReport import_model(const ImportRequest& request) {
-  AnyModel any{.source = open_model_source(request.source), .config = {}, .tokenizer = {}};
+  AnyModel any{.source = open_any_source(request.source), .config = {}, .tokenizer = {}};
   const ModelConfig& model = any.source->config();
   any.tokenizer =
       request.tokenizer.empty() ? tokenizer_beside(request.source, model.vocab) : request.tokenizer;

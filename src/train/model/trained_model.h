@@ -29,6 +29,7 @@ class TrainedModel {
   // The run's config, or the defaults around a foreign model.
   const RunConfig& config() const { return any_.config; }
   const ModelSource& source() const { return *any_.source; }
+  bool is_run() const { return any_.is_run; }
   const Context& context() const { return context_; }
   // Throws twill::Error where the run has none (data.tokenizer = "none").
   const Tokenizer& tokenizer() const;

@@ -43,10 +43,6 @@ constexpr const char* kSparsityKey = "twill.sparsity";
 constexpr std::string_view kDeployPrefix = "twill.deploy.";
 constexpr std::string_view kSparsityPrefix = "twill.sparsity.";
 
-std::string file_in(const std::string& checkpoint, std::string_view name) {
-  return checkpoint + "/" + std::string(name);
-}
-
 // A name under which no reader looks: for a checkpoint that is not whole yet, or no more.
 std::string hidden_path(const std::string& folder, const std::string& name) {
   return folder + "/" + std::string(kHidden) + name;
@@ -55,6 +51,11 @@ std::string hidden_path(const std::string& folder, const std::string& name) {
 std::string parent_of(const std::string& checkpoint) {
   const std::string folder = fs::path(checkpoint).parent_path().string();
   return folder.empty() ? "." : folder;
+}
+
+std::string file_in(const std::string& checkpoint, std::string_view name) {
+  if (!checkpoint.ends_with(".safetensors")) return checkpoint + "/" + std::string(name);
+  return name == kModelFile ? checkpoint : parent_of(checkpoint) + "/" + std::string(name);
 }
 
 std::string hash_of_weights(const Builder& builder) {

@@ -2,7 +2,8 @@
 // A checkpoint is a folder step-00000120 with model.safetensors (master weights and the model's
 // config), state.safetensors (moments, step, position in the data) and, of a sparse recipe,
 // sparsity.safetensors (masks, scales, phase, and how weights are projected). It appears whole or
-// not at all, and equal states are equal bytes.
+// not at all, and equal states are equal bytes. Whoever reads the model alone may name its file instead
+// of the folder, whatever it is called; its sparsity.safetensors then lies beside it.
 #pragma once
 
 #include <cstdint>

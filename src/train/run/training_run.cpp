@@ -27,7 +27,7 @@
 #include "train/run/run_metrics.h"
 #include "train/run/sparsity_records.h"
 #include "train/run/stall_alarm.h"
-#include "train/step/host_masters.h"
+#include "train/run/step_record.h"
 #include "train/step/memory_table.h"
 #include "train/step/memory_use.h"
 #include "train/step/roof.h"
@@ -41,7 +41,7 @@ bool due(std::int64_t step, std::int64_t every, std::int64_t last) {
 }
 
 // One run in one process: the objects in the order they depend on each other.
-class Run {
+class Run final : public OpenRun {
  public:
   Run(const TrainRequest& request, TrainingListener& listener, const std::atomic<bool>& stop)
       : request_(request), listener_(listener), stop_(stop) {
@@ -61,7 +61,7 @@ class Run {
     config = folder_ ? resumed_config(request, *folder_, tokenizer_.get()) : setup.config;
     context_.emplace(open_context(config));
     keep_choice(config, *context_);
-    data_ = open_run_data(config, tokenizer_.get());
+    data_ = request.own_data ? request.own_data(config) : open_run_data(config, tokenizer_.get());
     config.data.hash = data_.hash;
     trainer_.emplace(*context_, config, data_, plan_of(config));
   }
@@ -78,6 +78,10 @@ class Run {
     listener_.on_end(/*interrupted=*/false);
     return Outcome::kDone;
   }
+
+  Trainer& trainer() override { return *trainer_; }
+  const Tokenizer* tokenizer() const override { return tokenizer_.get(); }
+  const RunFolder& folder() const override { return *folder_; }
 
  private:
   const RunConfig& config() const { return trainer_->config(); }
@@ -100,7 +104,7 @@ class Run {
                      {.progress = progress, .elsewhere = request_.plan_elsewhere});
   }
 
-  void prepare() {
+  void prepare() override {
     if (config().schedule.warmup_steps >= config().train.steps)
       log_warning(
           fmt::format("schedule.warmup_steps = {} is not below train.steps = {}: the learning "
@@ -132,12 +136,7 @@ class Run {
     // Before the trainer takes its memory. On a CPU it would cost as much as many a whole run.
     const double product_roof = shares_memory(*context_) ? 0.0 : measure_product_roof(*context_);
     trainer_->begin();
-    if (checkpoint.empty() && start_) {
-      HostMasters masters(trainer_->builder());
-      start_->source->load(trainer_->builder());
-      require_finite_weights(trainer_->builder(), config().train.start_from);
-      masters.upload();
-    }
+    if (checkpoint.empty() && start_) load_start(*start_, *trainer_);
     start_.reset();
     if (!checkpoint.empty()) {
       load_checkpoint(checkpoint, *trainer_);
@@ -147,6 +146,7 @@ class Run {
       save_config();
       add_resume(folder_->facts_file(), known, trainer_->progress().step);
     }
+    saved_path_ = checkpoint;
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
     meter_.emplace(*context_, trainer_->sparsity().flops().dense, product_roof);
     begin_metrics();
@@ -180,8 +180,8 @@ class Run {
             .train_tokens = data_.train_tokens,
             .validation_tokens = data_.validation_tokens,
             .sources = source_facts(),
-            .validated_by = corpus_.validated_by,
-            .data_notes = corpus_.notes,
+            .validated_by = data_.validated_by,
+            .data_notes = data_.notes,
             .first_validation_loss = metrics.first_validation_loss,
             .memory = std::move(memory),
             .dense_memory = std::move(dense),
@@ -229,7 +229,7 @@ class Run {
   }
 
   // False when a stop was asked for: the state is then the one before the step.
-  bool one_step() {
+  bool one_step() override {
     const Progress before = trainer_->progress();
     const bool first = !meter_->has_floor();
     ProductLog products;
@@ -274,24 +274,7 @@ class Run {
   }
 
   void record(const StepResult& result) {
-    const auto tokens =
-        static_cast<double>(config().accumulation() * config().micro_batch_tokens());
-    MetricRecord record;
-    record.add("step", result.step)
-        .add("tokens", result.tokens)
-        .add("loss", result.loss)
-        .add("lr", result.lr)
-        .add("grad_norm", result.grad_norm)
-        .add("tokens_per_s", tokens / result.seconds);
-    if (!config().recipe.is_dense()) {
-      const Flops& flops = trainer_->sparsity().flops();
-      record.add("phase", trainer_->sparsity().phase_index())
-          .add("flops", flops.spent)
-          .add("flops_dense", flops.dense)
-          .add("flops_without_head", flops.spent_without_head)
-          .add("flops_dense_without_head", flops.dense_without_head);
-      if (result.topology_update) record.add("topology_update", true);
-    }
+    MetricRecord record = step_record(result, *trainer_);
     const bool is_shown =
         !meter_->has_floor() || due(result.step, config().log.every, config().train.steps);
     const StepShares shares =
@@ -320,6 +303,7 @@ class Run {
   // The loss of the exported weights decides; in a sparse phase that of the plain weights and that of the
   // function that is trained stand beside it.
   void evaluate() {
+    if (!trainer_->has_validation()) return;
     const double loss = trainer_->evaluate();
     MetricRecord record;
     record.add("step", trainer_->progress().step).add("val_loss", loss);
@@ -337,14 +321,18 @@ class Run {
     // Metrics first: a checkpoint never knows steps that the metrics have lost.
     metrics_.flush();
     save_choices();
-    const std::string path =
-        save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
+    saved_path_ = save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
     saved_step_ = trainer_->progress().step;
-    listener_.on_checkpoint(path);
+    listener_.on_checkpoint(saved_path_);
+  }
+
+  std::string save_now() override {
+    if (saved_step_ != trainer_->progress().step) save();
+    return saved_path_;
   }
 
   Outcome interrupted() {
-    if (saved_step_ != trainer_->progress().step) save();
+    save_now();
     listener_.on_end(/*interrupted=*/true);
     return Outcome::kInterrupted;
   }
@@ -371,7 +359,7 @@ class Run {
 
   // A stop that was asked for comes first: who goes on would not know of it.
   Outcome handed_over() {
-    if (saved_step_ != trainer_->progress().step) save();
+    save_now();
     return stop_ ? interrupted() : Outcome::kHandedOver;
   }
 
@@ -411,12 +399,18 @@ class Run {
   std::optional<StepMeter> meter_;
   std::optional<StallWatch> stall_watch_;
   std::int64_t saved_step_ = -1;
+  std::string saved_path_;
   std::int64_t told_phase_ = -1;
   double last_step_seconds_ = 0.0;
   bool last_step_packed_ = false;
 };
 
 }  // namespace
+
+std::unique_ptr<OpenRun> open_run(const TrainRequest& request, TrainingListener& listener,
+                                  const std::atomic<bool>& stop) {
+  return std::make_unique<Run>(request, listener, stop);
+}
 
 Outcome run_training(const TrainRequest& request, TrainingListener& listener,
                      const std::atomic<bool>& stop) {

@@ -12,10 +12,12 @@
 #include <string_view>
 #include <vector>
 
+#include "data/tokenizer.h"
 #include "nn/builder.h"
 #include "train/metrics/metric_sink.h"
 #include "train/run/make_plan.h"
 #include "train/run/run_config.h"
+#include "train/run/run_folder.h"
 #include "train/step/step_meter.h"
 #include "train/step/trainer.h"
 
@@ -40,6 +42,9 @@ struct TrainRequest {
   // Asked before every step: whether somebody else shall go on with the run. Empty: never.
   std::function<bool(const RunStanding&)> hands_over = {};
   std::vector<std::string> arguments = {};  // of the command, for facts.json
+  // Examples that a program gives in place of those of the config, whose data.* then say nothing. Empty: the
+  // config's.
+  std::function<TrainingData(const RunConfig&)> own_data = {};
   // Where metrics go besides metrics.jsonl. One that fails is left out from then on, with a warning.
   std::vector<std::shared_ptr<MetricSink>> sinks = {};
 };
@@ -96,6 +101,29 @@ class TrainingListener {
 
 // kHandedOver: the run is saved, and TrainRequest::hands_over wants somebody else to resume it.
 enum class Outcome { kDone, kInterrupted, kHandedOver };
+
+// A run that is open, for those who go step by step.
+class OpenRun {
+ public:
+  virtual ~OpenRun() = default;
+
+  // Once, in front of the first step: makes or reads the run's folder, sets the weights and evaluates a
+  // new run.
+  virtual void prepare() = 0;
+  // A step, and the evaluation and the checkpoint that are due behind it. False when a stop was asked
+  // for: the state is then the one before the step.
+  virtual bool one_step() = 0;
+  // Saves where that has not been done yet; returns the checkpoint.
+  virtual std::string save_now() = 0;
+
+  virtual Trainer& trainer() = 0;
+  virtual const Tokenizer* tokenizer() const = 0;
+  virtual const RunFolder& folder() const = 0;
+};
+
+// The listener and `stop` are borrowed.
+std::unique_ptr<OpenRun> open_run(const TrainRequest& request, TrainingListener& listener,
+                                  const std::atomic<bool>& stop);
 
 // Trains until the config's last step, or until `stop` is set: then it saves and returns. Throws
 // twill::Error when the user can do something about it; what was saved stays usable.

@@ -76,8 +76,10 @@ std::optional<Step::Result> Step::run(const Place& place, const std::atomic<bool
 
 void Step::begin() {
   sparsity_.before_step(context_, place_.step);
-  result_ = {.lr = learning_rate(config_.schedule, config_.optimizer.lr, place_.step + 1,
-                                 config_.train.steps)};
+  const std::int64_t step = place_.step + 1;
+  result_ = {.lr = schedule_ ? schedule_(step)
+                             : learning_rate(config_.schedule, config_.optimizer.lr, step,
+                                             config_.train.steps)};
   moves_ = sparsity_.updates_topology(place_.step);
   is_settled_ = false;
   if (!device_ || arrangement_ == sparsity_.arrangement()) return;

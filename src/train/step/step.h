@@ -18,9 +18,11 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <optional>
 #include <span>
 #include <string_view>
+#include <utility>
 #include <vector>
 
 #include "data/data.h"
@@ -57,6 +59,11 @@ class Step {
        SparsityEngine& sparsity, const Data& data, Reducer* reducer = nullptr);
   Step(const Step&) = delete;
   Step& operator=(const Step&) = delete;
+
+  // In place of the config's schedule: see Trainer.
+  void set_schedule(std::function<double(std::int64_t step)> schedule) {
+    schedule_ = std::move(schedule);
+  }
 
   // Gives up between micro-batches when `stop` is set: no weight has changed then.
   std::optional<Result> run(const Place& place, const std::atomic<bool>& stop);
@@ -97,6 +104,7 @@ class Step {
   Optimizer& optimizer_;
   SparsityEngine& sparsity_;
   const Data& data_;
+  std::function<double(std::int64_t)> schedule_;  // empty: the config's
   Recorder recorder_;
   std::optional<DeviceStep> device_;  // absent: a host's step
   std::int64_t arrangement_ = 0;      // of the sparsity, that recordings were made for

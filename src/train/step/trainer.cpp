@@ -25,6 +25,10 @@ const Plan& made_if_absent(std::optional<Plan>& plan, const Context& context,
 
 }  // namespace
 
+double tokens_per_second(const StepResult& result, const RunConfig& config) {
+  return static_cast<double>(config.accumulation() * config.micro_batch_tokens()) / result.seconds;
+}
+
 Trainer::Trainer(const Context& context, const RunConfig& config, TrainingData data,
                  std::optional<Plan> plan)
     : context_(context),
@@ -52,6 +56,10 @@ void Trainer::begin(Reducer* reducer) {
     masters.upload();
   }
   step_.emplace(context_, config_, *model_, optimizer_, sparsity_, *data_.train, reducer);
+}
+
+void Trainer::set_schedule(std::function<double(std::int64_t)> schedule) {
+  step_->set_schedule(std::move(schedule));
 }
 
 StepResult Trainer::step() {

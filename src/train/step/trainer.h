@@ -5,6 +5,7 @@
 
 #include <atomic>
 #include <cstdint>
+#include <functional>
 #include <memory>
 #include <optional>
 #include <utility>
@@ -44,6 +45,8 @@ struct StepResult {
   bool topology_update = false;
 };
 
+double tokens_per_second(const StepResult& result, const RunConfig& config);
+
 class Trainer {
  public:
   // `config` is resolved. Memory is reserved, not taken: memory_table() can be shown before begin().
@@ -59,6 +62,9 @@ class Trainer {
   // one of several processes, each with micro-batches of its own: Progress counts one process's.
   void begin(Reducer* reducer = nullptr);
 
+  // The learning rate of a step, which counts from 1, in place of the config's schedule. Behind begin().
+  void set_schedule(std::function<double(std::int64_t step)> schedule);
+
   StepResult step();
   // The same, but gives up between micro-batches when `stop` is set: nothing has changed then.
   std::optional<StepResult> step_unless(const std::atomic<bool>& stop);
@@ -66,6 +72,7 @@ class Trainer {
   // A step whose update was not applied will be done again: `before` is where it began.
   void take_back(const Progress& before);
 
+  bool has_validation() const { return data_.validation != nullptr; }
   // Mean loss over the validation examples, of the model as it would be exported now: projected
   // weights, but every activation, and attention as the model was built.
   double evaluate();

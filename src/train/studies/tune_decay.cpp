@@ -13,7 +13,6 @@
 #include "train/run/run_data.h"
 #include "train/run/sparsity_records.h"
 #include "train/run/training_run.h"
-#include "train/step/host_masters.h"
 #include "train/step/trainer.h"
 #include "train/studies/decay_results.h"
 
@@ -98,11 +97,7 @@ class Bench {
     validate(config.recipe, config.length());
     Trainer trainer(*context_, config, data_);
     trainer.begin();
-    if (start_) {
-      HostMasters masters(trainer.builder());
-      start_->source->load(trainer.builder());
-      masters.upload();
-    }
+    if (start_) load_start(*start_, trainer);
     return measure(trainer, {.lambda = lambda}, tuning.steps, stop);
   }
 
