@@ -89,11 +89,11 @@ TEST(PlanSummary, AddsUpAPhase) {
   const PhasePlan& first = phases.front();
   EXPECT_EQ(first.layers, 6);
   EXPECT_EQ(first.sparse, 4);
-  EXPECT_EQ(layers_text(first), "4 of 6 matrices sparse, 2 train dense");
+  EXPECT_EQ(layers_text(first), "4 of 6 matrices packed, 2 train dense");
   EXPECT_DOUBLE_EQ(first.dense_seconds, 6 * 0.030);
   EXPECT_DOUBLE_EQ(first.planned_seconds, 4 * 0.026 + 2 * 0.030);
   EXPECT_DOUBLE_EQ(first.product_gain(), 180.0 / 164.0);
-  EXPECT_EQ(layers_text(phases.back()), "4 of 4 matrices sparse");
+  EXPECT_EQ(layers_text(phases.back()), "4 of 4 matrices packed");
 }
 
 // 16 ms of a dense step of 80 ms are saved.
@@ -165,7 +165,7 @@ TEST(PlanLines, SayWhatIsPackedAndWhatIsOff) {
   plan.layer = {pattern_entry(), off_entry()};
   EXPECT_EQ(
       plan_lines(plan),
-      "plan     phase 0: 4 of 6 matrices sparse, 2 train dense; expected gain of their products "
+      "plan     phase 0: 4 of 6 matrices packed, 2 train dense; expected gain of their products "
       "1.10\n"
       "           4 of 2048 x 512: packed forward, dgrad\n"
       "           2 of 512 x 2048: off\n");
@@ -182,7 +182,7 @@ TEST(PlanTable, ShowsCostsGainAndBreakEven) {
   report.dense_step_seconds = 0.080;
   const std::string table = plan_table(report);
   EXPECT_NE(
-      table.find("4 of 4 matrices sparse, expected gain of their products 1.15, of a step 1.25"),
+      table.find("4 of 4 matrices packed, expected gain of their products 1.15, of a step 1.25"),
       std::string::npos)
       << table;
   EXPECT_NE(table.find(" 683  forward, dgrad\n"), std::string::npos) << table;

@@ -55,7 +55,7 @@ TEST_F(SparseBench, PlanMeasuresWithoutTraining) {
   expect_match(plan.out, "packed  cpu: dense x packed, transposable 2:4, ");
   expect_match(plan.out, "phase 0, 83.3% of the steps: 2:4-transposable weights");
   expect_match(plan.out, "\n +2  ffn.input 128 x 32 +0.500 +[\\d.]+ +[\\d.]+ +[\\d.]+ ");
-  expect_match(plan.out, "\\d of 4 matrices sparse");
+  expect_match(plan.out, "\\d of 4 matrices packed");
   expect_match(plan.out, "expected gain of their products [\\d.]+, of a step [\\d.]+\n");
   expect_match(plan.out, "phase 1, 16.7% of the steps: dense\n");
   expect_match(plan.out, "whole run +[\\d.]+ x +expected");
@@ -301,7 +301,7 @@ TEST_F(SparseBench, StepTakesTurnsWithADenseTrainer) {
   const ProcessResult bench = on_tiny_model({"bench", "step", "recipe=fst", "--against-dense",
                                              "--steps", "2", "--rounds", "6", "--json", "s.json"});
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  expect_match(bench.out, "recipe fst: 2:4-transposable weights.*; \\d of 4 matrices sparse");
+  expect_match(bench.out, "recipe fst: 2:4-transposable weights.*; \\d of 4 matrices packed");
   expect_match(bench.out, "dense step +[\\d.]+ +\\d+ +median of 6 turns of [12] steps\n");
   expect_match(bench.out, "gain +[\\d.]+ +95 % interval [\\d.]+ to [\\d.]+\n");
   expect_match(bench.out, "rare work +[\\d.]+ +more for new masks, every 40 steps\n");
@@ -317,7 +317,7 @@ TEST_F(SparseBench, StepTakesTheMomentOfTheRecipe) {
   const ProcessResult bench = on_tiny_model(
       {"bench", "step", "recipe=mst", "--at", "0.5", "recipe.execution=packed", "--steps", "2"});
   ASSERT_EQ(bench.exit_code, 0) << bench.err;
-  expect_match(bench.out, "plan     phase 0: 9 of 9 matrices sparse\n");
+  expect_match(bench.out, "plan     phase 0: 9 of 9 matrices packed\n");
   expect_match(bench.out, "\ntimes_packed +\\d+ ");
   expect_match(bench.out, "\nkept_gradient +\\d+ ");
 }
@@ -330,7 +330,7 @@ TEST_F(SparseBench, TrainTellsItsPlan) {
   packed.emplace_back("recipe.execution=packed");
   const ProcessResult run = on_tiny_model(packed);
   ASSERT_EQ(run.exit_code, 0) << run.err;
-  expect_match(run.out, "\nplan     phase 0: 9 of 9 matrices sparse\n");
+  expect_match(run.out, "\nplan     phase 0: 9 of 9 matrices packed\n");
   expect_match(run.out, "2 of ffn.input 128 x 32: packed forward, dgrad, wgrad\n");
   expect_match(run.out, "packed products leave zeros out, the others multiply them");
   std::vector<std::string> masked = words;

@@ -20,7 +20,7 @@ namespace twill::cli {
 struct AgainstDense {
   std::string recipe;
   std::string phase;             // in words
-  std::string layers = {};       // "41 of 48 matrices sparse"
+  std::string layers = {};       // "41 of 48 matrices packed"
   std::int64_t block_steps = 1;  // of a turn
   std::int64_t tokens = 0;       // of a step
   double dense_seconds = 0.0;    // medians of a step

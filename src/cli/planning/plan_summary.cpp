@@ -94,7 +94,7 @@ std::vector<PhasePlan> phase_plans(const Plan& plan) {
 }
 
 std::string layers_text(const PhasePlan& phase) {
-  std::string text = fmt::format("{} of {} matrices sparse", phase.sparse, phase.layers);
+  std::string text = fmt::format("{} of {} matrices packed", phase.sparse, phase.layers);
   const std::int64_t off = phase.layers - phase.sparse - phase.masked;
   if (phase.masked > 0) text += fmt::format(", {} masked", phase.masked);
   if (off > 0) text += fmt::format(", {} train dense", off);

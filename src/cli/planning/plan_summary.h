@@ -48,7 +48,7 @@ struct PhasePlan {
 
 // In the order of phases; phases that the plan does not name are dense and not in it.
 std::vector<PhasePlan> phase_plans(const Plan& plan);
-// "41 of 48 matrices sparse", with what the others are where they are not all off.
+// "41 of 48 matrices packed", with what the others are where they are not all off.
 std::string layers_text(const PhasePlan& phase);
 
 // A dense step takes `dense_seconds` per micro-batch: what it takes with the phase's products is less
