@@ -101,11 +101,15 @@ TEST_F(HeldFolder, ThatIsReplacedIsSavedBesideAndTheOtherIsLeftAlone) {
   expect_saved_beside("mine-rescued");
 }
 
-TEST_F(HeldFolder, ThatIsMovedKeepsWhatItHas) {
+TEST_F(HeldFolder, ThatIsMovedKeepsWhatItHasAlsoWhereAnotherTakesItsName) {
   train("whole", [] {});
-  expect_error([&] { train("old", [&] { fs::rename(dir_ / "old", dir_ / "new"); }); },
-               "/old-rescued");
-  EXPECT_TRUE(fs::exists(dir_ / "new/checkpoints/step-00000005"));
+  const auto move = [&] {
+    fs::rename(dir_ / "old", dir_ / "new");
+    train("old", [] {});
+  };
+  expect_error([&] { train("old", move); }, "/old-rescued");
+  EXPECT_EQ(end_of("old"), end_of("whole")) << "the second run";
+  EXPECT_FALSE(fs::exists(dir_ / "new/checkpoints/step-00000010"));
   resume("new");
   EXPECT_EQ(end_of("new"), end_of("whole"));
   expect_saved_beside("old-rescued");
