@@ -6,6 +6,7 @@
 
 #include <string>
 #include <utility>
+#include <vector>
 
 namespace twill {
 
@@ -31,6 +32,13 @@ class Descriptor {
 
 // Forces a file or a folder to disk. Errors name `shown`.
 void sync_path(const std::string& path, const std::string& shown);
+void sync_descriptor(int descriptor, const std::string& shown);
+
+// Everything until the end of a file. Errors name `shown`.
+std::string read_all(int descriptor, const std::string& shown);
+
+// The entries of a folder without "." and ".."; of what is no folder, none.
+std::vector<std::string> names_in(int descriptor);
 
 // "runs/x" for "runs/x/config.toml", "." for "config.toml".
 std::string folder_of(const std::string& path);

@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <string>
 
+#include "io/folder.h"
 #include "io/json_value.h"
 
 namespace twill {
@@ -13,6 +14,7 @@ namespace twill {
 class JsonLinesFile {
  public:
   explicit JsonLinesFile(std::string path);  // creates the file or appends to it
+  JsonLinesFile(const Folder& folder, const std::string& name);  // the same; no link is followed
   ~JsonLinesFile();
   JsonLinesFile(const JsonLinesFile&) = delete;
   JsonLinesFile& operator=(const JsonLinesFile&) = delete;
@@ -24,6 +26,7 @@ class JsonLinesFile {
 
   // Keeps the complete lines whose "step" is at most `step`. A missing file stays missing.
   static void cut_after_step(const std::string& path, std::int64_t step);
+  static void cut_after_step(const Folder& folder, const std::string& name, std::int64_t step);
 
  private:
   std::string path_;

@@ -23,6 +23,8 @@ namespace twill {
 
 inline constexpr std::string_view kChecksumKey = "twill.checksum";
 
+class AtomicFile;
+
 struct TensorEntry {
   std::string name;
   ConstView view;  // host memory
@@ -30,6 +32,9 @@ struct TensorEntry {
 
 // Streams the tensors in the order given into an atomic file; the weights are not copied.
 void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+                       std::map<std::string, std::string> metadata);
+// The same into a file that is just opened; commits it.
+void write_safetensors(AtomicFile& file, std::span<const TensorEntry> tensors,
                        std::map<std::string, std::string> metadata);
 
 // A tensor that is made when its turn comes: what produce() returns is used before the next call.

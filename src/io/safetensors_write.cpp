@@ -83,15 +83,12 @@ class HashingWriter {
   Hasher hasher_;
 };
 
-}  // namespace
-
-void stream_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
-                        std::map<std::string, std::string> metadata) {
+void stream_into(AtomicFile& file, std::span<const ProducedTensor> tensors,
+                 std::map<std::string, std::string> metadata) {
   metadata[std::string(kChecksumKey)] = kNoDigits;
   const HeaderText header = make_header(tensors, metadata);
   const std::uint64_t header_bytes = header.json.size();
 
-  AtomicFile file(path);
   HashingWriter writer(file);
   writer.write(&header_bytes, sizeof header_bytes);
   writer.write(header.json.data(), header.json.size());
@@ -107,13 +104,27 @@ void stream_safetensors(const std::string& path, std::span<const ProducedTensor>
   file.commit();
 }
 
-void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+}  // namespace
+
+void stream_safetensors(const std::string& path, std::span<const ProducedTensor> tensors,
+                        std::map<std::string, std::string> metadata) {
+  AtomicFile file(path);
+  stream_into(file, tensors, std::move(metadata));
+}
+
+void write_safetensors(AtomicFile& file, std::span<const TensorEntry> tensors,
                        std::map<std::string, std::string> metadata) {
   std::vector<ProducedTensor> produced;
   for (const TensorEntry& tensor : tensors)
     produced.push_back({tensor.name, tensor.view.dtype(), tensor.view.shape(),
                         [view = tensor.view] { return view; }});
-  stream_safetensors(path, produced, std::move(metadata));
+  stream_into(file, produced, std::move(metadata));
+}
+
+void write_safetensors(const std::string& path, std::span<const TensorEntry> tensors,
+                       std::map<std::string, std::string> metadata) {
+  AtomicFile file(path);
+  write_safetensors(file, tensors, std::move(metadata));
 }
 
 }  // namespace twill

@@ -340,6 +340,21 @@ TEST_F(Command, KilledAndResumedEqualsUninterrupted) {
   EXPECT_EQ(timeless("whole"), timeless("killed"));
 }
 
+#if defined(__x86_64__)
+// oneDNN told to keep to a smaller instruction set gives other weights.
+TEST_F(Command, SaysThatAResumeComputesByOtherInstructions) {
+  ASSERT_EQ(twill(train({"run.name=a", "train.steps=4"})).exit_code, 0);
+  const auto resumed = [&] { return twill({"train", "--resume", "a", "train.steps=5"}); };
+  ::setenv("DNNL_MAX_CPU_ISA", "SSE41", /*overwrite=*/1);
+  const ProcessResult other = resumed();
+  ::unsetenv("DNNL_MAX_CPU_ISA");
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  expect_contains(other.err, "step-00000004 was trained with cpu: ");
+  expect_contains(other.err, " with SSE4; glibc");
+  expect_contains(other.err, "the bits may differ");
+}
+#endif
+
 // The hexadecimal signal mask under `key` in a /proc status file.
 std::uint64_t signal_mask(const std::string& status, const std::string& key) {
   const std::size_t at = status.find(key + ":");

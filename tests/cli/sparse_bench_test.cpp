@@ -121,7 +121,7 @@ TEST_F(SparseBench, DenseStepsBehindPackedOnesGoOnInANewProcess) {
   for (const ProcessResult* result : {&moves, &stays, &launched})
     ASSERT_EQ(result->exit_code, 0) << result->err;
   expect_match(moves.out, "going on in a new process");
-  expect_match(moves.out, "resumed from runs/moves/checkpoints/step-00000004");
+  expect_match(moves.out, "resumed from /.*/runs/moves/checkpoints/step-00000004");
   EXPECT_EQ(stays.out.find("new process"), std::string::npos);
   EXPECT_EQ(launched.out.find("new process"), std::string::npos);
   EXPECT_EQ(launched.out.find("resumed from"), std::string::npos);
@@ -131,6 +131,35 @@ TEST_F(SparseBench, DenseStepsBehindPackedOnesGoOnInANewProcess) {
   const std::string last = "/checkpoints/step-00000008/model.safetensors";
   for (const char* other : {"runs/moves", "runs/launched"})
     EXPECT_TRUE(content_of(dir_ / (other + last)) == content_of(dir_ / ("runs/stays" + last)));
+}
+
+// A run of the same path below the folder of runs is another run.
+TEST_F(SparseBench, AProcessThatTakesOverFindsItsOwnRun) {
+  ASSERT_EQ(on_tiny_model({"plan", "recipe=fst", "--quiet"}).exit_code, 0);
+  std::string plan =
+      content_of(std::filesystem::directory_iterator(dir_ / ".cache/plans")->path().string());
+  for (const auto& [from, to] : {std::pair{"on = false", "on = true"},
+                                 {"_below = [\\d.]+", "_below = 0.6"},
+                                 {"slowed_by_packed = [\\d.]+", "slowed_by_packed = 2.0"}})
+    plan = std::regex_replace(plan, std::regex(from), to);
+  dir_.write("slowed.toml", plan);
+  const std::vector<std::string> length{"train.steps=8", "checkpoint.every=8", "run.name=r",
+                                        "log.sample_tokens=0"};
+  const auto train = [&](std::vector<std::string> words) {
+    words.insert(words.begin(), "train");
+    words.insert(words.end(), length.begin(), length.end());
+    return on_tiny_model(words);
+  };
+  const ProcessResult other = train({"recipe=dense", "run.dir=runs/x"});
+  ASSERT_EQ(other.exit_code, 0) << other.err;
+  const ProcessResult moves = train({"recipe=fst", "recipe.phase.0.until=0.5", "plan=slowed.toml",
+                                     "run.dir=x", "run.restart_saves=0"});
+  ASSERT_EQ(moves.exit_code, 0) << moves.err;
+  expect_match(moves.out, "going on in a new process");
+  expect_match(moves.out, "resumed from /.*/x/r/checkpoints/step-00000004");
+  EXPECT_TRUE(std::filesystem::exists(dir_ / "x/r/checkpoints/step-00000008"));
+  EXPECT_EQ(content_of(dir_ / "runs/x/r/facts.json").find("--resume"), std::string::npos)
+      << "the other run was left alone";
 }
 
 TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {

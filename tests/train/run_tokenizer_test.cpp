@@ -15,7 +15,7 @@ namespace {
 TEST(RunTokenizer, IsCopiedIntoTheRun) {
   const TempDir dir;
   const RunConfig config = tiny_config({"run.dir=" + dir.path(), "run.name=a"});
-  const RunFolder folder = RunFolder::create(config);
+  RunFolder folder = RunFolder::create(config);
   const ByteTokenizer bytes;
   save_run_tokenizer(folder, &bytes);
   EXPECT_FALSE(std::filesystem::exists(folder.tokenizer_dir())) << "byte has no files";

@@ -7,6 +7,7 @@
 #include <cerrno>
 #include <cstdlib>
 #include <cstring>
+#include <filesystem>
 #include <string>
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ namespace {
 // In the folder of what is kept: without one nobody is asked to measure apart.
 class TemporaryFile {
  public:
-  TemporaryFile() : path_((cache_folder() / "plan-XXXXXX").string()) {
+  TemporaryFile() : path_(std::filesystem::absolute(cache_folder() / "plan-XXXXXX").string()) {
     create_directories(cache_folder().string());
     file_ = ::mkstemp(path_.data());
     require(file_ >= 0, "cannot create {}: {}", path_, std::strerror(errno));

@@ -2,6 +2,7 @@
 #include "cli/planning/supervisor.h"
 
 #include <algorithm>
+#include <filesystem>
 #include <utility>
 
 #include <fmt/format.h>
@@ -51,7 +52,8 @@ bool Supervisor::hands_over(const RunStanding& standing) {
 }
 
 void Supervisor::go_on(const std::string& run_folder) {
-  become_this_program({"train", "--resume", run_folder});
+  // A relative path would be looked for among the runs first, where another run may have it.
+  become_this_program({"train", "--resume", std::filesystem::absolute(run_folder).string()});
 }
 
 }  // namespace twill::cli

@@ -14,6 +14,7 @@ namespace twill {
 class JsonLinesSink : public MetricSink {
  public:
   explicit JsonLinesSink(std::string path) : path_(std::move(path)) {}
+  JsonLinesSink(Folder folder, std::string name);  // no link is followed
 
   std::string name() const override { return path_; }
   void begin(std::int64_t last_step) override;
@@ -22,6 +23,8 @@ class JsonLinesSink : public MetricSink {
 
  private:
   std::string path_;
+  std::optional<Folder> folder_;
+  std::string in_folder_;  // the name there
   std::optional<JsonLinesFile> file_;
 };
 

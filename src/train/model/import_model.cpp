@@ -6,7 +6,6 @@
 
 #include "base/require.h"
 #include "exchange/source_tokenizer.h"
-#include "io/atomic_file.h"
 #include "io/toml_config.h"
 #include "models/model.h"
 #include "train/model/any_model.h"
@@ -32,16 +31,17 @@ ImportReport import_model(const ImportRequest& request) {
   require_finite_weights(builder, request.source);
 
   RunConfig config;
-  config.run = {.name = request.name, .dir = request.runs_dir};
+  config.run.name = request.name;
+  config.run.dir = request.runs_dir;
   config.model = model;
-  const RunFolder folder = RunFolder::create(config);
+  RunFolder folder = RunFolder::create(config);
   save_run_tokenizer(folder, tokenizer.get());
   config.run.name = folder.name();
   config.data.tokenizer = tokenizer == nullptr         ? kNoTokenizer
                           : tokenizer->files().empty() ? "byte"
                                                        : folder.tokenizer_dir();
   save_imported(folder.checkpoints(), builder, model, request.source);
-  write_file(folder.config_file(), write_toml(config));
+  folder.write("config.toml", write_toml(config));
   return {.folder = folder.path(),
           .format = std::string(any.source->format()),
           .dtype = any.source->dtype(),

@@ -4,22 +4,23 @@
 #include <algorithm>
 #include <deque>
 #include <filesystem>
-#include <functional>
 #include <map>
 #include <string_view>
-#include <system_error>
 
 #include "base/bf16.h"
 #include "base/hash.h"
 #include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
+#include "io/paths.h"
 #include "io/safetensors.h"
 #include "io/toml_config.h"
 #include "ops/transfer.h"
 #include "sparsity/weights/deployment.h"
 #include "tensor/tensor.h"
 #include "train/model/finite_weights.h"
+#include "train/run/checkpoint_files.h"
+#include "train/run/run_mark.h"
 #include "train/run/run_folder.h"
 #include "train/step/host_masters.h"
 
@@ -28,25 +29,12 @@ namespace {
 
 namespace fs = std::filesystem;
 
-constexpr std::string_view kPrefix = "step-";
-constexpr std::string_view kHidden = ".unfinished-";
-constexpr std::string_view kModelFile = "model.safetensors";
-constexpr std::string_view kStateFile = "state.safetensors";
-constexpr std::string_view kSparsityFile = "sparsity.safetensors";
-// The two files of a checkpoint carry the same hash of the weights, so that files of different
-// checkpoints cannot be mixed unnoticed.
-constexpr const char* kWeightsKey = "twill.weights";
 constexpr const char* kModelKey = "twill.model";
 constexpr const char* kImportedKey = "twill.imported";
 // Says in model.safetensors that the third file belongs to it.
 constexpr const char* kSparsityKey = "twill.sparsity";
 constexpr std::string_view kDeployPrefix = "twill.deploy.";
 constexpr std::string_view kSparsityPrefix = "twill.sparsity.";
-
-// A name under which no reader looks: for a checkpoint that is not whole yet, or no more.
-std::string hidden_path(const std::string& folder, const std::string& name) {
-  return folder + "/" + std::string(kHidden) + name;
-}
 
 std::string parent_of(const std::string& checkpoint) {
   const std::string folder = fs::path(checkpoint).parent_path().string();
@@ -82,25 +70,10 @@ std::vector<TensorEntry> moment_entries(const Optimizer& optimizer) {
 }
 
 std::map<std::string, std::string> progress_metadata(const Progress& progress) {
-  return {{"twill.step", std::to_string(progress.step)},
+  return {{kStepKey, std::to_string(progress.step)},
           {"twill.updates", std::to_string(progress.updates)},
           {"twill.tokens", std::to_string(progress.tokens)},
           {"twill.windows", std::to_string(progress.windows)}};
-}
-
-std::string metadata_at(const SafetensorsFile& file, const std::string& key) {
-  const auto found = file.metadata().find(key);
-  require(found != file.metadata().end(), "{}: no {} in its metadata: not a file of Twill's",
-          file.path(), key);
-  return found->second;
-}
-
-std::int64_t number_at(const SafetensorsFile& file, const std::string& key) {
-  const std::string text = metadata_at(file, key);
-  require(!text.empty() && text.size() <= 18 &&
-              std::ranges::all_of(text, [](char c) { return c >= '0' && c <= '9'; }),
-          "{}: {} is not a number: '{}'", file.path(), key, text);
-  return std::stoll(text);
 }
 
 SafetensorsFile open_checked(const std::string& checkpoint, std::string_view name) {
@@ -159,7 +132,14 @@ void require_pair(const SafetensorsFile& model, const SafetensorsFile& state) {
 
 bool is_sparse(const SafetensorsFile& model) { return model.metadata().contains(kSparsityKey); }
 
-void write_sparsity(const std::string& path, const Trainer& trainer, const std::string& weights) {
+void write_tensors(const Folder& folder, std::string_view name,
+                   const std::vector<TensorEntry>& entries,
+                   const std::map<std::string, std::string>& metadata) {
+  AtomicFile file(folder, std::string(name));
+  write_safetensors(file, entries, metadata);
+}
+
+void write_sparsity(const Folder& folder, const Trainer& trainer, const std::string& weights) {
   const SparsityEngine& sparsity = trainer.sparsity();
   std::deque<HostCopy> on_host;
   std::vector<TensorEntry> entries;
@@ -170,7 +150,7 @@ void write_sparsity(const std::string& path, const Trainer& trainer, const std::
     metadata[std::string(kSparsityPrefix) + key] = text;
   for (const auto& [layer, rule] : sparsity.deployments())
     metadata[std::string(kDeployPrefix) + layer] = rule;
-  write_safetensors(path, entries, metadata);
+  write_tensors(folder, kSparsityFile, entries, metadata);
 }
 
 void read_sparsity(const std::string& checkpoint, Trainer& trainer) {
@@ -209,41 +189,6 @@ void deploy_weights(const std::string& checkpoint, Builder& builder) {
   }
 }
 
-// What a process killed while writing or deleting leaves behind.
-void remove_leftovers(const std::string& folder) {
-  std::error_code ignored;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, ignored))
-    if (entry.path().filename().string().starts_with(kHidden))
-      fs::remove_all(entry.path(), ignored);
-}
-
-void remove_old(const std::string& folder, std::int64_t keep) {
-  const std::vector<std::string> all = list_checkpoints(folder);
-  for (std::size_t i = 0; i + static_cast<std::size_t>(keep) < all.size(); ++i) {
-    // Renamed first: a process killed while deleting leaves no half checkpoint under a good name.
-    std::error_code ignored;
-    fs::rename(all[i], hidden_path(folder, fs::path(all[i]).filename().string()), ignored);
-  }
-  remove_leftovers(folder);
-}
-
-// Writes a checkpoint's files with `write(folder)`; they appear whole or not at all.
-std::string publish(const std::string& folder, std::int64_t step,
-                    const std::function<void(const std::string&)>& write) {
-  const std::string name = fmt::format("{}{:08}", kPrefix, step);
-  const std::string temporary = hidden_path(folder, name);
-  remove_leftovers(folder);
-  create_directories(temporary);
-  try {
-    write(temporary);
-    publish_directory(temporary, folder + "/" + name);
-  } catch (...) {
-    remove_leftovers(folder);
-    throw;
-  }
-  return folder + "/" + name;
-}
-
 // A state with a weight that is not finite goes nowhere, and would push out one that does.
 void require_worth_saving(const std::string& folder, const Trainer& trainer) {
   const std::string found = find_nonfinite(trainer.builder());
@@ -260,35 +205,42 @@ void require_worth_saving(const std::string& folder, const Trainer& trainer) {
 }  // namespace
 
 std::string save_checkpoint(const std::string& folder, Trainer& trainer, std::int64_t keep) {
+  create_directories(folder);
+  return save_checkpoint(Folder::open(folder), trainer, keep);
+}
+
+std::string save_checkpoint(const Folder& folder, Trainer& trainer, std::int64_t keep) {
   trainer.sparsity().write_moments(trainer.context());
   const HostMasters masters(trainer.builder(), &trainer.optimizer());
-  require_worth_saving(folder, trainer);
-  std::string path = publish(folder, trainer.progress().step, [&](const std::string& temporary) {
-    const std::string weights = hash_of_weights(trainer.builder());
-    ModelConfig model = trainer.config().model;
-    std::map<std::string, std::string> about{{kWeightsKey, weights},
-                                             {kModelKey, write_toml(model)}};
-    if (trainer.sparsity().has_state()) {
-      about[kSparsityKey] = std::string(kSparsityFile);
-      write_sparsity(file_in(temporary, kSparsityFile), trainer, weights);
-    }
-    write_safetensors(file_in(temporary, kModelFile), weight_entries(trainer.builder()), about);
-    auto metadata = progress_metadata(trainer.progress());
-    metadata[kWeightsKey] = weights;
-    write_safetensors(file_in(temporary, kStateFile), moment_entries(trainer.optimizer()),
-                      metadata);
-  });
-  remove_old(folder, keep);
+  require_worth_saving(folder.path(), trainer);
+  std::string path =
+      publish_checkpoint(folder, trainer.progress().step, [&](const Folder& temporary) {
+        const std::string weights = hash_of_weights(trainer.builder());
+        ModelConfig model = trainer.config().model;
+        std::map<std::string, std::string> about{{kWeightsKey, weights},
+                                                 {kModelKey, write_toml(model)}};
+        if (trainer.sparsity().has_state()) {
+          about[kSparsityKey] = std::string(kSparsityFile);
+          write_sparsity(temporary, trainer, weights);
+        }
+        write_tensors(temporary, kModelFile, weight_entries(trainer.builder()), about);
+        auto metadata = progress_metadata(trainer.progress());
+        metadata[kWeightsKey] = weights;
+        write_tensors(temporary, kStateFile, moment_entries(trainer.optimizer()), metadata);
+        write_mark(temporary, mark_of(trainer), weights);
+      });
+  remove_old_checkpoints(folder, keep);
   return path;
 }
 
 std::string save_imported(const std::string& folder, const Builder& builder, ModelConfig model,
                           const std::string& origin) {
-  return publish(folder, 0, [&](const std::string& temporary) {
-    write_safetensors(file_in(temporary, kModelFile), weight_entries(builder),
-                      {{kWeightsKey, hash_of_weights(builder)},
-                       {kModelKey, write_toml(model)},
-                       {kImportedKey, origin}});
+  create_directories(folder);
+  return publish_checkpoint(Folder::open(folder), 0, [&](const Folder& temporary) {
+    write_tensors(temporary, kModelFile, weight_entries(builder),
+                  {{kWeightsKey, hash_of_weights(builder)},
+                   {kModelKey, write_toml(model)},
+                   {kImportedKey, origin}});
   });
 }
 
@@ -304,6 +256,7 @@ std::string imported_from(const std::string& checkpoint) {
 
 void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
   require_undamaged(checkpoint, CheckpointFiles::kModelAndState);
+  warn_of_other_arithmetic(checkpoint, trainer.context());
   const SafetensorsFile model(file_in(checkpoint, kModelFile));
   const SafetensorsFile state(file_in(checkpoint, kStateFile));
   require_moments(state, trainer.optimizer());
@@ -316,7 +269,7 @@ void load_checkpoint(const std::string& checkpoint, Trainer& trainer) {
     }
     masters.upload();
   }
-  trainer.progress() = {.step = number_at(state, "twill.step"),
+  trainer.progress() = {.step = number_at(state, kStepKey),
                         .updates = number_at(state, "twill.updates"),
                         .tokens = number_at(state, "twill.tokens"),
                         .windows = number_at(state, "twill.windows")};
@@ -357,22 +310,8 @@ ModelConfig load_model_config(const std::string& checkpoint) {
   return config;
 }
 
-std::vector<std::string> list_checkpoints(const std::string& folder) {
-  std::vector<std::string> found;
-  std::error_code error;
-  for (const fs::directory_entry& entry : fs::directory_iterator(folder, error))
-    if (step_of(entry.path().string()) >= 0) found.push_back(entry.path().string());
-  std::ranges::sort(found, {}, step_of);
-  return found;
-}
-
-std::int64_t step_of(const std::string& checkpoint) {
-  const std::string name = fs::path(checkpoint).filename().string();
-  const bool digits = name.size() > kPrefix.size() && name.size() <= kPrefix.size() + 18 &&
-                      name.starts_with(kPrefix) &&
-                      std::all_of(name.begin() + kPrefix.size(), name.end(),
-                                  [](char c) { return c >= '0' && c <= '9'; });
-  return digits ? std::stoll(name.substr(kPrefix.size())) : -1;
+std::int64_t saved_step(const std::string& checkpoint) {
+  return number_at(SafetensorsFile(file_in(checkpoint, kStateFile)), kStepKey);
 }
 
 std::string find_damage(const std::string& checkpoint, CheckpointFiles files) {
@@ -380,6 +319,8 @@ std::string find_damage(const std::string& checkpoint, CheckpointFiles files) {
     const SafetensorsFile model = open_checked(checkpoint, kModelFile);
     if (files == CheckpointFiles::kModelAndState)
       require_pair(model, open_checked(checkpoint, kStateFile));
+    if (files == CheckpointFiles::kModelAndState && path_exists(file_in(checkpoint, kRunFile)))
+      require_pair(model, open_checked(checkpoint, kRunFile));
     if (is_sparse(model)) require_pair(model, open_checked(checkpoint, kSparsityFile));
   } catch (const Error& error) {
     return error.what();
@@ -397,18 +338,6 @@ void require_undamaged(const std::string& checkpoint, CheckpointFiles files) {
          shell_quoted(*older));
   }
   fail("{}; no older good checkpoint is left", damage);
-}
-
-void set_aside_later(const std::string& checkpoint) {
-  const std::string folder = parent_of(checkpoint);
-  for (const std::string& other : list_checkpoints(folder)) {
-    if (step_of(other) <= step_of(checkpoint)) continue;
-    const std::string aside = folder + "/replaced-" + fs::path(other).filename().string();
-    std::error_code error;
-    fs::remove_all(aside, error);
-    fs::rename(other, aside, error);
-    if (error) fail_to_write("rename", other, error.value());
-  }
 }
 
 }  // namespace twill

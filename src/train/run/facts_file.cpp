@@ -3,7 +3,6 @@
 
 #include <chrono>
 #include <ctime>
-#include <filesystem>
 #include <optional>
 #include <utility>
 
@@ -20,6 +19,7 @@
 namespace twill {
 namespace {
 
+constexpr const char* kFile = "facts.json";
 constexpr const char* kResumes = "resumes";
 
 // "2026-03-01T09:30:00Z"
@@ -116,10 +116,11 @@ JsonObject facts(const KnownFacts& known, JsonValue start) {
   return all;
 }
 
-std::optional<JsonObject> read_facts(const std::string& path) {
-  if (!std::filesystem::exists(path)) return std::nullopt;
+std::optional<JsonObject> read_facts(const RunFolder& folder) {
+  if (!folder.held().has(kFile)) return std::nullopt;
+  const std::string path = folder.facts_file();
   try {
-    const JsonValue value = parse_json_value(read_file(path));
+    const JsonValue value = parse_json_value(read_file(folder.held(), kFile));
     if (const JsonObject* members = value.object()) return *members;
     log_warning(fmt::format("{} is no JSON object; it is written anew", path));
   } catch (const Error& problem) {
@@ -141,19 +142,19 @@ JsonArray take_resumes(JsonObject& facts) {
 
 }  // namespace
 
-void write_facts(const std::string& path, const KnownFacts& known) {
-  write_file(path, to_json(facts(known, process_facts(known))));
+void write_facts(RunFolder& folder, const KnownFacts& known) {
+  folder.write(kFile, to_json(facts(known, process_facts(known))));
 }
 
-void add_resume(const std::string& path, const KnownFacts& known, std::int64_t step) {
-  const std::optional<JsonObject> before = read_facts(path);
+void add_resume(RunFolder& folder, const KnownFacts& known, std::int64_t step) {
+  const std::optional<JsonObject> before = read_facts(folder);
   JsonObject all = before ? *before : facts(known, JsonValue());
   JsonArray resumes = take_resumes(all);
   JsonObject resume = process_facts(known);
   resume.emplace(resume.begin(), "step", step);
   resumes.emplace_back(std::move(resume));
   all.emplace_back(kResumes, std::move(resumes));
-  write_file(path, to_json(all));
+  folder.write(kFile, to_json(all));
 }
 
 }  // namespace twill

@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "train/run/run_folder.h"
 #include "train/run/training_run.h"
 
 namespace twill {
@@ -22,10 +23,10 @@ struct KnownFacts {
 };
 
 // Of a new run.
-void write_facts(const std::string& path, const KnownFacts& known);
+void write_facts(RunFolder& folder, const KnownFacts& known);
 
 // Adds an entry to "resumes": this process goes on behind `step`. A file that is missing or no JSON is
 // written anew, without the start that nobody knows, the latter with a warning.
-void add_resume(const std::string& path, const KnownFacts& known, std::int64_t step);
+void add_resume(RunFolder& folder, const KnownFacts& known, std::int64_t step);
 
 }  // namespace twill

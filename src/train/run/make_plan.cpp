@@ -102,10 +102,9 @@ Plan read_plan(const std::string& path) {
   return plan;
 }
 
-void write_plan(const std::string& path, const Plan& plan) {
-  Plan copy = plan;
-  write_file(path, write_toml(copy));
-}
+void write_plan(const std::string& path, const Plan& plan) { write_file(path, plan_text(plan)); }
+
+std::string plan_text(Plan plan) { return write_toml(plan); }
 
 void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,
                        const std::deque<LinearSeam>& layers, const std::string& path) {

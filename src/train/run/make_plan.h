@@ -42,6 +42,7 @@ std::vector<ExplainedSite> explain_plan(Context& context, const RunConfig& confi
 // plan.toml
 Plan read_plan(const std::string& path);
 void write_plan(const std::string& path, const Plan& plan);
+std::string plan_text(Plan plan);  // of such a file
 
 // Throws when `plan` is not of this recipe and model, or cannot run here.
 void require_plan_fits(const Context& context, const Plan& plan, const RunConfig& config,

@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <array>
 #include <filesystem>
+#include <random>
 #include <string_view>
 
 #include "base/require.h"
@@ -34,6 +35,7 @@ void RunSection::fields(FieldVisitor& visit) {
   visit("name", name, {}, "name of the run's folder; empty takes the next free one (gpt-001)",
         OnResume::kFree);
   visit("dir", dir, {}, "folder that holds the runs", OnResume::kFree);
+  visit("id", id, {}, "ties checkpoints to their run; a new run makes one at random");
   visit(
       "restart_saves", restart_saves, Range<double>{0.0, 1e12},
       "dense steps behind the last packed ones go on in a new process, at full clocks, where that "
@@ -235,6 +237,14 @@ RecipeConfig read_recipe(const std::string& name) {
 
 std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides) {
   return read_document(file, overrides).text_at("run.dir").value_or(RunSection().dir);
+}
+
+std::string run_id(const std::vector<std::string>& overrides) {
+  std::string id = read_document("", overrides).text_at("run.id").value_or("");
+  if (!id.empty()) return id;
+  std::random_device random;
+  for (int word = 0; word < 4; ++word) id += fmt::format("{:08x}", random());
+  return id;
 }
 
 namespace {

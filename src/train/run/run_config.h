@@ -16,6 +16,7 @@ namespace twill {
 struct RunSection {
   std::string name;
   std::string dir = "runs";
+  std::string id;
   double restart_saves = 60.0;
   void fields(FieldVisitor& visit);
 };
@@ -128,6 +129,9 @@ RecipeConfig read_recipe(const std::string& name);
 
 // run.dir alone: where to look for a run before its own config is known.
 std::string runs_dir(const std::string& file, const std::vector<std::string>& overrides);
+
+// Of a new run: what the pairs say, else one that no other run has. A file's is another run's.
+std::string run_id(const std::vector<std::string>& overrides);
 
 // What no single range can check, and the zeros that mean "derive it".
 RunConfig resolved(RunConfig config, std::int64_t tokenizer_vocab);

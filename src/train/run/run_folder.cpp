@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/run/run_folder.h"
 
-#include <fcntl.h>
 #include <sys/file.h>
 #include <sys/stat.h>
-#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
+#include <chrono>
+#include <cstring>
 #include <filesystem>
 #include <string_view>
 #include <system_error>
+#include <thread>
 #include <utility>
 #include <vector>
 
+#include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
 #include "io/paths.h"
@@ -64,10 +66,26 @@ bool is_run(const std::string& path) {
   return fs::exists(path + "/config.toml", ignored);
 }
 
+// Without links, so that it can be compared and named later, from anywhere.
+std::string whole_path(const std::string& path) {
+  std::error_code error;
+  fs::path whole = fs::canonical(path, error);
+  if (error) whole = fs::absolute(path, error);
+  return error ? path : whole.string();
+}
+
+constexpr const char* kConfig = "config.toml";
+constexpr const char* kMetrics = "metrics.jsonl";
+constexpr const char* kTokenizer = "tokenizer";
+constexpr std::string_view kInTokenizer = "tokenizer/";
+
 }  // namespace
 
 RunFolder::RunFolder(std::string path, std::string checkpoint)
-    : path_(std::move(path)), checkpoint_(std::move(checkpoint)) {}
+    : path_(std::move(path)),
+      absolute_(whole_path(path_)),
+      checkpoint_(std::move(checkpoint)),
+      folder_(Folder::try_open(path_)) {}
 
 RunFolder RunFolder::create(const RunConfig& config) {
   require_name(config.run.name);
@@ -89,7 +107,10 @@ RunFolder RunFolder::create(const RunConfig& config) {
 
 std::optional<RunFolder> RunFolder::find(const std::string& run, const std::string& runs_dir) {
   const std::string given = without_trailing_slash(run);
-  for (const std::string& path : {fmt::format("{}/{}", runs_dir, given), given}) {
+  // What begins at the root is no name in runs_dir.
+  std::vector<std::string> paths{given};
+  if (!fs::path(given).is_absolute()) paths.insert(paths.begin(), runs_dir + "/" + given);
+  for (const std::string& path : paths) {
     if (is_run(path)) return RunFolder(path);
     std::error_code ignored;
     if (step_of(path) < 0 || !fs::is_directory(path, ignored)) continue;
@@ -103,6 +124,7 @@ std::optional<RunFolder> RunFolder::find(const std::string& run, const std::stri
 RunFolder RunFolder::open(const std::string& run, const std::string& runs_dir) {
   if (std::optional<RunFolder> found = find(run, runs_dir)) return *std::move(found);
   const std::string given = without_trailing_slash(run);
+  require(!fs::path(given).is_absolute(), "no run named {}: it holds no config.toml", run);
   fail("no run named {}: neither {}/{} nor {} holds a config.toml", run, runs_dir, given, given);
 }
 
@@ -113,12 +135,112 @@ std::string RunFolder::name() const {
 }
 
 void RunFolder::lock() {
+  lock([](int descriptor, int operation) { return ::flock(descriptor, operation); });
+}
+
+void RunFolder::lock(const LockCall& call) {
   // The folder itself is locked: no file of ours lies in it for that, and the lock ends with us.
-  const int descriptor = ::open(path_.c_str(), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-  if (descriptor < 0) fail_to_write("open", path_, errno);
-  lock_ = std::shared_ptr<void>(nullptr, [descriptor](void*) { ::close(descriptor); });
-  require(::flock(descriptor, LOCK_EX | LOCK_NB) == 0 || errno != EWOULDBLOCK,
+  folder_ = held();
+  const LockResult result = try_lock(*folder_, call);
+  require(result != LockResult::kHeldByAnother,
           "run {} is being trained by another process; wait for it or stop it first", path_);
+  if (result == LockResult::kUnknown)
+    log_warning(
+        fmt::format("{} cannot be locked ({}): see that no other process trains this run, "
+                    "for neither would notice",
+                    path_, std::strerror(errno)));
+  require(folder_->is_at(absolute_), "run {} was deleted or replaced just now; start again", path_);
+  keep_files();
+}
+
+Folder RunFolder::held() const { return folder_ ? *folder_ : Folder::open(path_); }
+
+void RunFolder::write(const std::string& name, std::string_view content) {
+  write_file(held(), name, content);
+  kept_[name] = content;
+}
+
+void RunFolder::write_tokenizer(const std::vector<TokenizerFile>& files) {
+  const std::string temporary = std::string(kTokenizer) + ".tmp";
+  held().remove(temporary);
+  const Folder inside = held().make(temporary);
+  for (const TokenizerFile& file : files) {
+    write_file(inside, file.name, file.content);
+    kept_[std::string(kInTokenizer) + file.name] = file.content;
+  }
+  publish_directory(held(), temporary, kTokenizer);
+}
+
+void RunFolder::hold_metrics() { metrics_.emplace(held(), kMetrics); }
+
+// A file that cannot be read would be missing beside: no reason not to train.
+void RunFolder::keep_files() {
+  const auto keep = [&](const Folder& folder, const std::string& name, const std::string& kept) {
+    try {
+      kept_[kept] = read_file(folder, name);
+    } catch (const Error&) {
+      kept_.erase(kept);
+    }
+  };
+  for (const char* name : {kConfig, "facts.json", "plan.toml", "choices.txt"})
+    if (held().has(name)) keep(held(), name, name);
+  const std::optional<Folder> tokenizer = Folder::try_open(tokenizer_dir());
+  if (!tokenizer) return;
+  for (const std::string& name : tokenizer->names())
+    keep(*tokenizer, name, std::string(kInTokenizer) + name);
+}
+
+bool RunFolder::is_whole() const { return held().is_at(absolute_) && held().has(kConfig); }
+
+RunFolder RunFolder::make_beside() const {
+  create_directories(fs::path(absolute_).parent_path().string());
+  std::string path = absolute_ + "-rescued";
+  for (int number = 2; !make_folder(path); ++number)
+    path = fmt::format("{}-rescued-{}", absolute_, number);
+  RunFolder beside(path);
+  beside.lock();
+  std::vector<TokenizerFile> tokenizer;
+  for (const auto& [name, content] : kept_)
+    if (name.starts_with(kInTokenizer))
+      tokenizer.push_back({name.substr(kInTokenizer.size()), content});
+    else
+      beside.write(name, content);
+  if (!tokenizer.empty()) beside.write_tokenizer(tokenizer);
+  if (metrics_) beside.write(kMetrics, metrics_->read());
+  return beside;
+}
+
+// While somebody deletes a folder, files in it are gone before it is.
+bool RunFolder::stays_whole() const {
+  constexpr int kLooks = 5;
+  for (int look = 0; look < kLooks && is_whole(); ++look)
+    std::this_thread::sleep_for(std::chrono::milliseconds(200));
+  return is_whole();
+}
+
+std::optional<std::string> RunFolder::save_here(const SaveRun& write) {
+  const auto saved = [&]() -> std::optional<std::string> {
+    std::string path = write(*this);
+    return is_whole() && path_exists(path) ? std::optional(std::move(path)) : std::nullopt;
+  };
+  if (!is_whole()) return std::nullopt;
+  try {
+    return saved();
+  } catch (const Error&) {
+    if (!stays_whole()) return std::nullopt;
+  }
+  // What was in the way may be over; an error that stays is the caller's.
+  return saved();
+}
+
+std::string RunFolder::save_with(const SaveRun& write) {
+  if (std::optional<std::string> path = save_here(write)) return *std::move(path);
+  RunFolder beside = make_beside();
+  write(beside);
+  fail(
+      "the folder of run {} was deleted or replaced while it was trained; the run as it stands is "
+      "saved in {}: go on with --resume {}",
+      path_, beside.path(), shell_quoted(beside.path()));
 }
 
 std::string RunFolder::checkpoint() const {
@@ -147,14 +269,10 @@ std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const Run
   return open_tokenizer_if_any(own ? folder.tokenizer_dir() : data_tokenizer(config.data));
 }
 
-void save_run_tokenizer(const RunFolder& folder, const Tokenizer* tokenizer) {
+void save_run_tokenizer(RunFolder& folder, const Tokenizer* tokenizer) {
   if (tokenizer == nullptr) return;
   const std::vector<TokenizerFile> files = tokenizer->files();
-  if (files.empty()) return;
-  const std::string temporary = folder.tokenizer_dir() + ".tmp";
-  create_directories(temporary);
-  for (const TokenizerFile& file : files) write_file(temporary + "/" + file.name, file.content);
-  publish_directory(temporary, folder.tokenizer_dir());
+  if (!files.empty()) folder.write_tokenizer(files);
 }
 
 std::string shell_quoted(const std::string& word) {

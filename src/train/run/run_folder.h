@@ -3,12 +3,16 @@
 // (docs/run_folder.md).
 #pragma once
 
+#include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
+#include <string_view>
 #include <vector>
 
 #include "data/tokenizer.h"
+#include "io/folder.h"
 #include "train/run/run_config.h"
 
 namespace twill {
@@ -36,8 +40,24 @@ class RunFolder {
   std::string tokenizer_dir() const { return path_ + "/tokenizer"; }
 
   // Takes the run for this process; refused while another one trains it. Held as long as this
-  // object.
+  // object. A file system without locks that work is said.
   void lock();
+  void lock(const LockCall& call);  // for tests
+
+  // The folder that was opened, whatever has become of its name. What is written below it follows no
+  // links.
+  Folder held() const;
+  Folder held_checkpoints() const { return held().make("checkpoints"); }
+  void write(const std::string& name, std::string_view content);
+  void write_tokenizer(const std::vector<TokenizerFile>& files);
+  // metrics.jsonl is there: save_with() reads it even when it is deleted.
+  void hold_metrics();
+
+  // Saves by `write`, which is given this run and returns where. When its folder is gone or another
+  // one has its name, the run goes into RUN-rescued beside it, `write` is given that one, and an
+  // error says so.
+  using SaveRun = std::function<std::string(RunFolder&)>;
+  std::string save_with(const SaveRun& write);
 
   // The checkpoint that open() named, or the newest one; empty when there is none.
   std::string checkpoint() const;
@@ -50,16 +70,25 @@ class RunFolder {
  private:
   explicit RunFolder(std::string path, std::string checkpoint = {});
 
+  bool is_whole() const;
+  bool stays_whole() const;
+  std::optional<std::string> save_here(const SaveRun& write);
+  void keep_files();
+  RunFolder make_beside() const;
+
   std::string path_;
+  std::string absolute_;  // what path_ meant when it was opened
   std::string checkpoint_;
-  std::shared_ptr<void> lock_;
+  std::optional<Folder> folder_;
+  std::map<std::string, std::string> kept_;  // small files, by their names below the folder
+  std::optional<HeldFile> metrics_;
 };
 
 // The tokenizer of a run: its own copy where it has one, else what the config says; nullptr for
 // kNoTokenizer.
 std::unique_ptr<Tokenizer> open_run_tokenizer(const RunFolder& folder, const RunConfig& config);
 // Makes that copy.
-void save_run_tokenizer(const RunFolder& folder, const Tokenizer* tokenizer);
+void save_run_tokenizer(RunFolder& folder, const Tokenizer* tokenizer);
 
 // The word as a shell reads it back: quoted where it has to be.
 std::string shell_quoted(const std::string& word);

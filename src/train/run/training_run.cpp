@@ -59,6 +59,7 @@ class Run final : public OpenRun {
     RunSetup setup = folder_ ? set_up(*folder_, std::move(config)) : set_up(std::move(config));
     tokenizer_ = std::move(setup.tokenizer);
     config = folder_ ? resumed_config(request, *folder_, tokenizer_.get()) : setup.config;
+    if (!folder_) config.run.id = run_id(request.overrides);
     context_.emplace(open_context(config));
     keep_choice(config, *context_);
     data_ = request.own_data ? request.own_data(config) : open_run_data(config, tokenizer_.get());
@@ -120,7 +121,7 @@ class Run final : public OpenRun {
     if (is_new) save_run_tokenizer(*folder_, tokenizer_.get());
     const Plan& plan = trainer_->sparsity().plan();
     const bool is_sparse = !config().recipe.is_dense();
-    if (is_new && is_sparse) write_plan(folder_->plan_file(), plan);
+    if (is_new && is_sparse) folder_->write("plan.toml", plan_text(plan));
     if (is_new) save_config();
     const RunFacts run_facts = facts(checkpoint);
     const RunConfig saved = saved_config();
@@ -129,7 +130,7 @@ class Run final : public OpenRun {
                            .run = run_facts,
                            .plan = is_sparse ? &plan : nullptr,
                            .arguments = request_.arguments};
-    if (is_new) write_facts(folder_->facts_file(), known);
+    if (is_new) write_facts(*folder_, known);
     listener_.on_begin(config(), run_facts);
     if (is_sparse) listener_.on_plan(plan);
     if (!is_new) load_choices();
@@ -140,11 +141,11 @@ class Run final : public OpenRun {
     start_.reset();
     if (!checkpoint.empty()) {
       load_checkpoint(checkpoint, *trainer_);
-      set_aside_later(checkpoint);
+      set_aside_later(folder_->held_checkpoints(), step_of(checkpoint));
     }
     if (!is_new) {
       save_config();
-      add_resume(folder_->facts_file(), known, trainer_->progress().step);
+      add_resume(*folder_, known, trainer_->progress().step);
     }
     saved_path_ = checkpoint;
     saved_step_ = checkpoint.empty() ? -1 : trainer_->progress().step;
@@ -158,10 +159,12 @@ class Run final : public OpenRun {
 
   // The run's own file is part of what it promises: a checkpoint never knows steps that it has lost.
   void begin_metrics() {
-    metrics_.add(std::make_shared<JsonLinesSink>(folder_->metrics_file()), OnSinkFailure::kStop);
+    metrics_.add(std::make_shared<JsonLinesSink>(folder_->held(), "metrics.jsonl"),
+                 OnSinkFailure::kStop);
     for (const auto& sink : request_.sinks) metrics_.add(sink, OnSinkFailure::kGoOn);
     metrics_.begin(saved_step_);
     stall_watch_.emplace(stall_watch_of(config(), folder_->metrics_file(), saved_step_));
+    folder_->hold_metrics();
   }
 
   RunFacts facts(const std::string& checkpoint) const {
@@ -211,7 +214,7 @@ class Run final : public OpenRun {
 
   void save_config() {
     RunConfig saved = saved_config();
-    write_file(folder_->config_file(), write_toml(saved));
+    folder_->write("config.toml", write_toml(saved));
   }
 
   // A backend that has measured which of its ways is quickest keeps to it for the whole run, resumed
@@ -222,10 +225,9 @@ class Run final : public OpenRun {
       kernels.set_choices(read_file(folder_->choices_file()), context_->queue());
   }
 
-  void save_choices() {
+  void save_choices(RunFolder& folder) {
     const KernelTable& kernels = context_->kernels();
-    if (kernels.choices != nullptr)
-      write_file(folder_->choices_file(), kernels.choices(context_->queue()));
+    if (kernels.choices != nullptr) folder.write("choices.txt", kernels.choices(context_->queue()));
   }
 
   // False when a stop was asked for: the state is then the one before the step.
@@ -320,8 +322,10 @@ class Run final : public OpenRun {
   void save() {
     // Metrics first: a checkpoint never knows steps that the metrics have lost.
     metrics_.flush();
-    save_choices();
-    saved_path_ = save_checkpoint(folder_->checkpoints(), *trainer_, config().checkpoint.keep);
+    saved_path_ = folder_->save_with([&](RunFolder& folder) {
+      save_choices(folder);
+      return save_checkpoint(folder.held_checkpoints(), *trainer_, config().checkpoint.keep);
+    });
     saved_step_ = trainer_->progress().step;
     listener_.on_checkpoint(saved_path_);
   }
