@@ -38,11 +38,11 @@ struct DataSourceFacts {
 struct TrainingData {
   std::shared_ptr<const Data> train;
   std::shared_ptr<const Data> validation;  // may be absent: then nothing is evaluated
-  std::string hash = {};  // of everything, hash_text() form
+  std::string hash = {};                   // of everything, hash_text() form
   std::int64_t train_tokens = 0;
   std::int64_t validation_tokens = 0;
   std::vector<DataSourceFacts> sources = {};
-  std::string validated_by = {};         // for people: where the validation part is from
+  std::string validated_by = {};        // for people: where the validation part is from
   std::vector<std::string> notes = {};  // for people: what was noticed
 };
 

@@ -267,8 +267,7 @@ TEST_P(AsWritten, IsTheSameMethodUnderEveryPlan) {
   some.layer[1].dgrad_below = some.layer[1].wgrad_below = 0.0;
   const TrainingData data = open_run_data(config);
   Trainer with_none(masked.context, config, data, none),
-      with_some(masked.context, config, data, some),
-      with_all(masked.context, config, data, all);
+      with_some(masked.context, config, data, some), with_all(masked.context, config, data, all);
   for (Trainer* trainer : {&with_none, &with_some, &with_all}) trainer->begin();
   const auto masks_of = [](Trainer& trainer) {
     std::vector<std::uint8_t> bytes;

@@ -37,6 +37,7 @@ class MemoryWork final : public SessionWork {
     RunSetup setup = set_up(std::move(config));
     tokenizer_ = std::move(setup.tokenizer);
     config = std::move(setup.config);
+    config.run.id = run_id({});
     context_.emplace(open_context(config));
     keep_choice(config, *context_);
     TrainingData data = options.data ? own_examples(*options.data, config)
@@ -99,7 +100,10 @@ class MemoryWork final : public SessionWork {
   static RunSection place_of(const std::string& folder) {
     const std::filesystem::path path(folder);
     const std::string above = path.parent_path().string();
-    return {.name = path.filename().string(), .dir = above.empty() ? "." : above};
+    RunSection place;
+    place.name = path.filename().string();
+    place.dir = above.empty() ? "." : above;
+    return place;
   }
   // As RunFolder calls it.
   static std::string path_in(const std::string& folder) {
@@ -110,13 +114,15 @@ class MemoryWork final : public SessionWork {
   // A run without a checkpoint.
   RunFolder new_folder(const std::string& folder) {
     RunConfig config = trainer_->config();
+    const std::string id = config.run.id;
     config.run = place_of(folder);
+    config.run.id = id;
     require(!config.run.name.empty(), "\"{}\" is no folder to save a session in", folder);
     RunFolder made = RunFolder::create(config);
     save_run_tokenizer(made, tokenizer_.get());
-    if (!config.recipe.is_dense()) write_plan(made.plan_file(), trainer_->sparsity().plan());
+    if (!config.recipe.is_dense()) made.write("plan.toml", plan_text(trainer_->sparsity().plan()));
     config.plan.clear();
-    write_file(made.config_file(), write_toml(config));
+    made.write("config.toml", write_toml(config));
     return made;
   }
 

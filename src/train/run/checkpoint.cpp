@@ -20,8 +20,8 @@
 #include "tensor/tensor.h"
 #include "train/model/finite_weights.h"
 #include "train/run/checkpoint_files.h"
-#include "train/run/run_mark.h"
 #include "train/run/run_folder.h"
+#include "train/run/run_mark.h"
 #include "train/step/host_masters.h"
 
 namespace twill {
@@ -39,11 +39,6 @@ constexpr std::string_view kSparsityPrefix = "twill.sparsity.";
 std::string parent_of(const std::string& checkpoint) {
   const std::string folder = fs::path(checkpoint).parent_path().string();
   return folder.empty() ? "." : folder;
-}
-
-std::string file_in(const std::string& checkpoint, std::string_view name) {
-  if (!checkpoint.ends_with(".safetensors")) return checkpoint + "/" + std::string(name);
-  return name == kModelFile ? checkpoint : parent_of(checkpoint) + "/" + std::string(name);
 }
 
 std::string hash_of_weights(const Builder& builder) {

@@ -40,7 +40,10 @@ std::vector<std::string> checkpoints_in(const Folder& folder) {
 }  // namespace
 
 std::string file_in(const std::string& checkpoint, std::string_view name) {
-  return checkpoint + "/" + std::string(name);
+  if (!checkpoint.ends_with(".safetensors")) return checkpoint + "/" + std::string(name);
+  if (name == kModelFile) return checkpoint;
+  const std::string folder = std::filesystem::path(checkpoint).parent_path().string();
+  return (folder.empty() ? "." : folder) + "/" + std::string(name);
 }
 
 std::string metadata_at(const SafetensorsFile& file, const std::string& key) {

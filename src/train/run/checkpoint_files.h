@@ -21,6 +21,7 @@ inline constexpr std::string_view kRunFile = "run.safetensors";
 inline constexpr const char* kWeightsKey = "twill.weights";
 inline constexpr const char* kStepKey = "twill.step";
 
+// A checkpoint may be named by its model file alone: the others then lie beside it.
 std::string file_in(const std::string& checkpoint, std::string_view name);
 
 // Both throw, naming the file.

@@ -11,8 +11,8 @@
 #include "io/toml_config.h"
 #include "models/presets.h"
 #include "nn/recompute.h"
-#include "train/run/preset_training.h"
 #include "train/run/foreign_words.h"
+#include "train/run/preset_training.h"
 
 namespace twill {
 namespace {
