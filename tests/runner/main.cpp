@@ -31,6 +31,7 @@ const std::string kSource = TWILL_SOURCE_DIR;
 std::vector<Script> scripts() {
   return {{"launcher", {kSource + "/tests/launcher/launcher_test.sh"}},
           {"ci", {kSource + "/tests/launcher/ci_test.sh"}},
+          {"build_facts", {kSource + "/tests/launcher/build_facts_test.sh"}},
           {"changed_self_test", {kSource + "/tools/changed.sh", "--self-test"}},
           {"layering", {kSource + "/tools/check_layers.sh"}},
           {"layering_self_test", {kSource + "/tools/check_layers.sh", "--self-test"}},
