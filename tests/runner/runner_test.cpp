@@ -196,5 +196,10 @@ TEST(RunnerReport, ListsSkipsAndTheSlowestAndCounts) {
   EXPECT_THROW(parse_patterns("*no why*\n", "list"), std::runtime_error);
 }
 
+TEST(RunnerPatterns, AreDeadWhenTheyMatchNothing) {
+  const std::vector<Pattern> patterns = parse_patterns("A.* | x\nB.c | y\nD.? | z\n", "list");
+  EXPECT_EQ(dead_patterns(patterns, {"A.b", "B.cc", "D.e"}), std::vector<std::string>{"B.c"});
+}
+
 }  // namespace
 }  // namespace twill::runner
