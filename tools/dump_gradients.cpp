@@ -18,7 +18,7 @@
 #include "data/corpus.h"
 #include "io/atomic_file.h"
 #include "io/paths.h"
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 #include "ops/transfer.h"
 #include "train/run/device_choice.h"
 #include "train/step/trainer.h"

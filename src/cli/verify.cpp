@@ -13,7 +13,7 @@
 #include "exchange/safetensors_set.h"
 #include "exchange/tensor_report.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "io/paths.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"

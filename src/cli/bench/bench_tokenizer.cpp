@@ -12,7 +12,7 @@
 #include "data/text_source.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "measure/calls.h"
 #include "measure/ratio.h"
 

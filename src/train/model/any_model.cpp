@@ -7,8 +7,8 @@
 #include "base/require.h"
 #include "data/corpus.h"
 #include "exchange/source_tokenizer.h"
+#include "io/config/toml_config.h"
 #include "io/paths.h"
-#include "io/toml_config.h"
 #include "train/run/checkpoint.h"
 
 namespace twill {

@@ -3,7 +3,7 @@
 
 #include "base/log.h"
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/run/checkpoint.h"
 
 namespace twill {
