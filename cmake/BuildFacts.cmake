@@ -9,10 +9,12 @@ if(CMAKE_SCRIPT_MODE_FILE)
   set(commit unknown)
   # Unpacked inside another repository we are no part of that.
   if(EXISTS ${source_dir}/.git)
-    execute_process(COMMAND git -C ${source_dir} rev-parse --short=12 HEAD OUTPUT_VARIABLE head
+    # The clone may be somebody else's, as a mounted folder of a container is.
+    set(git git -c safe.directory=${source_dir} -C ${source_dir})
+    execute_process(COMMAND ${git} rev-parse --short=12 HEAD OUTPUT_VARIABLE head
                     OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET RESULT_VARIABLE failed)
-    execute_process(COMMAND git -C ${source_dir} status --porcelain --untracked-files=no
-                    OUTPUT_VARIABLE changes ERROR_QUIET)
+    execute_process(COMMAND ${git} status --porcelain --untracked-files=no OUTPUT_VARIABLE changes
+                    ERROR_QUIET)
     if(failed STREQUAL "0")
       set(commit ${head})
       if(NOT changes STREQUAL "")

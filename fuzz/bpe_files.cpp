@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // The small files of BPE tokenizers. The first byte chooses: vocab.json with merges.txt behind a
 // zero byte, or tiktoken's ranks.
-#include "data/tokenizers/bpe_files.h"
+#include "data/tokenizers/files/bpe_files.h"
 
 #include "target.h"
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 // A plain or packed file, read as a stream. Four kilobytes can stand for gigabytes, and streaming
 // them is right: the target reads the first megabytes.
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 
 #include <array>
 #include <memory>

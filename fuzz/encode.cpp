@@ -4,7 +4,7 @@
 #include <memory>
 #include <vector>
 
-#include "data/tokenizers/train_bpe.h"
+#include "data/tokenizers/bpe/train_bpe.h"
 #include "target.h"
 
 namespace {

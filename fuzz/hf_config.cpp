@@ -2,7 +2,7 @@
 // config.json of Hugging Face: what was accepted is expressible, written and read again.
 #include "exchange/hf_config.h"
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "target.h"
 
 TWILL_FUZZ(bytes) {

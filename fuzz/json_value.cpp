@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Any JSON document; what was read is written and read again.
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 #include "target.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A tokenizer file of llama2.c: what was accepted encodes a text.
-#include "data/tokenizers/llama2c_file.h"
+#include "data/tokenizers/files/llama2c_file.h"
 
 #include "target.h"
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A safetensors file: the header, every tensor Twill reads, the checksum.
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 
 #include <vector>
 

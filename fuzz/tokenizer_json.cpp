@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // tokenizer.json: what was accepted encodes and decodes a text.
-#include "data/tokenizers/tokenizer_json.h"
+#include "data/tokenizers/files/tokenizer_json.h"
 
 #include "target.h"
 

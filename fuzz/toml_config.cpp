@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // A config file; what was accepted is written and read again.
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 
 #include "target.h"
 #include "train/run/run_config.h"

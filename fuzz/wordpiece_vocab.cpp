@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // vocab.txt: what was accepted encodes the file's own bytes.
-#include "data/tokenizers/wordpiece.h"
+#include "data/tokenizers/wordpiece/wordpiece.h"
 #include "target.h"
 
 TWILL_FUZZ(bytes) {

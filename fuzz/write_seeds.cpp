@@ -11,11 +11,11 @@
 
 #include "data/shards/manifest.h"
 #include "data/shards/shard_header.h"
-#include "data/tokenizers/train_bpe.h"
+#include "data/tokenizers/bpe/train_bpe.h"
 #include "exchange/hf_config.h"
 #include "io/atomic_file.h"
-#include "io/safetensors.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
+#include "io/tensors/safetensors.h"
 #include "models/presets.h"
 #include "train/run/run_config.h"
 

@@ -17,7 +17,7 @@
 
 #include "io/atomic_file.h"
 #include "io/paths.h"
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 #include "ops/transfer.h"
 #include "train/run/device_choice.h"
 #include "train/run/run_data.h"

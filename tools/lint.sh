@@ -4,17 +4,15 @@
 # Everything that can be said about the sources without running them.
 #
 #   tools/lint.sh [--all] [CHECK …]   format | layers | headers | tidy | house; all by default
-#   tools/lint.sh [--all] --changed   the files that headers and tidy would look at, or "all"
-#   tools/lint.sh --self-test         tries the search for what changed on a toy repository
+#   tools/lint.sh --self-test         tries checks on toys that they must find fault with
 #
-# headers and tidy take seconds per file, so they look at what changed since the merge base with the
-# main branch, or since the commit before where this is the main branch: changed files, and those
-# that include a changed header, directly or not. --all: every file.
+# headers and tidy take seconds per file, so they look at what a change concerns (tools/changed.sh).
+# --all: every file.
 #
 # A tool that is not installed is skipped with a line that says so; with CI=true that is a failure.
 # headers and tidy use build/ci (warnings are errors), which `./twill lint` configures.
 #
-# TWILL_LINT_BASE  the commit to compare with, instead of the one above
+# TWILL_LINT_BASE  the commit to compare with, instead of the one that tools/changed.sh finds
 # TWILL_LINT_DEEP  1: also the path-sensitive analyzer, five times as long
 # TWILL_LINT_JOBS  bounds the parallel work (default: the number of cores)
 
@@ -43,81 +41,29 @@ files() {
 }
 
 sources() { files | grep -zE '\.(h|cpp|cuh|cu)$'; }
+cmake_files() { files | grep -zE '(^|/)CMakeLists\.txt$|\.cmake$'; }
 scripts() { files | grep -zE '(^twill|^\.ci/run|\.sh)$'; }
 texts() {
   files | grep -zE '(\.(h|cpp|cuh|cu|sh|cmake|toml|md|json|in|py)|CMakeLists\.txt|^twill|^\.ci/run)$' |
     grep -zvE '^assets/'
 }
 
-# --- what changed --------------------------------------------------------------------------------
-
-in_git() { git -c safe.directory="$PWD" "$@"; }
-
-# The commit that the tree is compared with; fails where there is none.
-base_commit() {
-  local branch base
-  if [ -n "${TWILL_LINT_BASE:-}" ]; then
-    in_git rev-parse --verify --quiet "$TWILL_LINT_BASE^{commit}"
-    return
-  fi
-  for branch in origin/main main origin/master master; do
-    base=$(in_git merge-base HEAD "$branch" 2>/dev/null) || continue
-    [ "$base" = "$(in_git rev-parse HEAD)" ] || {
-      echo "$base"
-      return
-    }
-  done
-  in_git rev-parse --verify --quiet 'HEAD~1^{commit}'
-}
-
-# Files that differ from commit $1 and are still there, new ones among them.
-changed_since() {
-  {
-    in_git diff --name-only --diff-filter=d "$1" --
-    in_git ls-files -o --exclude-standard
-  } | sort -u
-}
-
-# Reads names of files; prints them and all that include one of them, directly or not. An #include
-# names a path below src/, include/ or tests/.
-with_includers() {
-  local includes
-  includes=$(sources | xargs -0r grep -HoE '^ *# *include +["<][^">]+' |
-    sed -E 's/^([^:]+):.*["<]/\1 /')
-  awk '
-    NR == FNR { if (NF == 2) { includer[++count] = $1; included[count] = $2 } next }
-    { found[$0] = 1 }
-    END {
-      do {
-        grew = 0
-        for (i = 1; i <= count; ++i) {
-          path = included[i]
-          if (!(includer[i] in found) && (("src/" path) in found || ("include/" path) in found ||
-              ("tests/" path) in found)) { found[includer[i]] = 1; grew = 1 }
-        }
-      } while (grew)
-      for (file in found) print file
-    }' <(printf '%s\n' "$includes") - | sort
-}
-
-# What headers and tidy look at: "all", or names of files. Rules that changed concern every file.
+# What headers and tidy look at: "all", or names of files.
 scope() {
-  local base changed
-  if [ "$everything" = yes ] || ! base=$(base_commit); then
-    echo all
-    return
-  fi
-  changed=$(changed_since "$base")
-  if printf '%s\n' "$changed" | grep -qxE '\.clang-tidy|cmake/Warnings\.cmake'; then
-    echo all
-  else
-    printf '%s\n' "$changed" | grep -E '\.(h|cpp|cuh|cu)$' | with_includers
-  fi
+  if [ "$everything" = yes ]; then echo all; else tools/changed.sh; fi
 }
 
 # Of the names read, those in scope $1.
 in_scope() {
   if [ "$1" = all ]; then cat; else grep -xFf <(printf '%s\n' "$1"); fi
+}
+
+# "12 headers since 85fddd1e2cda", for the line that says what passed.
+how_many() { # LINES WHAT SCOPE
+  local count since=
+  count=$(printf '%s' "$1" | grep -c .)
+  [ "$3" = all ] || since=" since $(tools/changed.sh --base | cut -c1-12)"
+  echo "$count $2$since"
 }
 
 # --- the checks: each prints what it finds and returns 1 when that is a fault --------------------
@@ -153,21 +99,26 @@ configure_ci() {
   }
 }
 
-# Objects of twill_headers, as ninja names them: one per header of the scope.
-header_targets() {
-  local prefix=tests/headers/CMakeFiles/twill_headers.dir/
-  ninja -C build/ci -t targets all | sed -n "s|^\($prefix.*\)\.cpp\.o: .*|\1|p" |
-    sed "s|^$prefix||" | in_scope "$1" | sed "s|.*|$prefix&.cpp.o|"
+# The headers that twill_headers compiles alone; their objects bear their names.
+header_objects=tests/headers/CMakeFiles/twill_headers.dir/
+lone_headers() {
+  ninja -C build/ci -t targets all | sed -n "s|^$header_objects\(.*\)\.cpp\.o: .*|\1|p"
 }
 
 # Headers compiled alone, with warnings as errors.
 check_headers() {
   configure_ci && flock build/.lock ninja -C build/ci build.ninja >/dev/null || return 1
-  local targets
-  targets=$(header_targets "$(scope)")
-  echo "$(printf '%s' "$targets" | grep -c .) headers"
-  [ -n "$targets" ] || return 0
-  printf '%s\n' "$targets" |
+  local headers of
+  headers=$(lone_headers)
+  [ -n "$headers" ] || {
+    echo "build/ci compiles no header alone (tests/headers/CMakeLists.txt)"
+    return 1
+  }
+  of=$(scope)
+  headers=$(printf '%s\n' "$headers" | in_scope "$of")
+  how_many "$headers" headers "$of"
+  [ -n "$headers" ] || return 0
+  printf '%s\n' "$headers" | sed "s|.*|$header_objects&.cpp.o|" |
     xargs flock build/.lock ninja -C build/ci -j "$jobs" >build/.log-ci 2>&1 || {
     sed '/^\[[0-9]*\/[0-9]*\] /d' build/.log-ci
     return 1
@@ -183,14 +134,15 @@ tidy_sources() {
 # GCC's flags are read by clang here: flags that it does not know are not what is being checked.
 check_tidy() {
   configure_ci && flock build/.lock ninja -C build/ci build.ninja >/dev/null || return 1
-  local files_to_tidy
+  local files_to_tidy of
   files_to_tidy=$(tidy_sources)
   [ -n "$files_to_tidy" ] || {
     echo "build/ci/compile_commands.json names no source under src/"
     return 1
   }
-  files_to_tidy=$(printf '%s\n' "$files_to_tidy" | sed "s|^$PWD/||" | in_scope "$(scope)")
-  echo "$(printf '%s' "$files_to_tidy" | grep -c .) sources"
+  of=$(scope)
+  files_to_tidy=$(printf '%s\n' "$files_to_tidy" | sed "s|^$PWD/||" | in_scope "$of")
+  how_many "$files_to_tidy" sources "$of"
   [ -n "$files_to_tidy" ] || return 0
   local deep=()
   [ -z "${TWILL_LINT_DEEP:-}" ] || deep=(--checks='clang-analyzer-core*,clang-analyzer-cplusplus*')
@@ -226,6 +178,10 @@ check_house() {
           ;;
       esac
     done
+    cmake_files | while IFS= read -r -d '' file; do
+      head -n 1 -- "$file" | grep -q '^# SPDX-License-Identifier: Apache-2\.0$' ||
+        echo "$file:1: the first line is not # SPDX-License-Identifier: Apache-2.0"
+    done
     scripts | while IFS= read -r -d '' file; do
       head -n 2 -- "$file" | grep -q '^# SPDX-License-Identifier: Apache-2\.0$' ||
         echo "$file:2: the second line is not # SPDX-License-Identifier: Apache-2.0"
@@ -248,7 +204,7 @@ run_check() { # NAME [TOOL PACKAGE]
       skipped=$((skipped + 1))
     fi
   elif output=$("check_$name" 2>&1); then
-    output=$(printf '%s\n' "$output" | grep -xE '[0-9]+ (headers|sources)')
+    output=$(printf '%s\n' "$output" | grep -xE '[0-9]+ (headers|sources)( since [0-9a-f]+)?')
     echo "passed: $name (${output:+$output, }$((SECONDS - begin)) s)"
     passed=$((passed + 1))
   else
@@ -258,47 +214,54 @@ run_check() { # NAME [TOOL PACKAGE]
   fi
 }
 
-# --- the search for what changed, on a toy ---------------------------------------------------------
+# --- on toys -------------------------------------------------------------------------------------
 
+# A repository of files that break one rule each, and nothing that builds.
 self_test() {
   local toy faults=0
+  unset TWILL_LINT_BASE GIT_DIR GIT_WORK_TREE GIT_INDEX_FILE
   toy=$(mktemp -d)
   # shellcheck disable=SC2064  # expanded now: the variable is local
   trap "rm -rf -- '$toy'" EXIT
   cd -- "$toy" || exit 2
-  mkdir -p src/base src/nn include/twill tests
-  echo '#pragma once' >src/base/a.h
-  echo '#include "base/a.h"' >src/nn/b.h
-  echo '  #  include "nn/b.h"' >src/nn/c.cpp
-  echo '#include <twill/t.h>' >src/nn/d.cpp
-  echo '#pragma once' >include/twill/t.h
-  echo '#include <vector>' >src/nn/e.cpp
-  quiet() { git -c user.name=x -c user.email=x@y "$@" >/dev/null 2>&1; }
-  quiet init -b main . && quiet add . && quiet commit -m one
+  mkdir -p tools build/ci src/base
+  cp -- "$script" "$(dirname -- "$script")/changed.sh" tools
+  git init -q -b main .
+  git add . && git -c user.name=x -c user.email=x@y commit -q -m one
 
-  expect() { # WHAT WANTED
-    local got
-    got=$(scope | tr '\n' ' ')
-    [ "$got" = "$2 " ] || [ "$got" = "$2" ] || {
-      echo "self-test: $1: '$got', expected '$2'"
-      faults=$((faults + 1))
-    }
+  expect() { # WHAT STATUS LINE COMMAND…
+    local what=$1 wanted=$2 line=$3 output status=0
+    shift 3
+    output=$("$@" 2>&1) || status=$?
+    [ "$status" = "$wanted" ] && grep -qE -- "$line" <<<"$output" && return
+    echo "self-test: $what: exit code $status, expected $wanted and a line with '$line':"
+    printf '%s\n' "$output" | sed 's/^/  | /'
+    faults=$((faults + 1))
   }
-  expect 'no commit before' all
-  echo '// x' >>src/nn/e.cpp && quiet commit -am two
-  expect 'on main: since the commit before' 'src/nn/e.cpp'
-  echo '// x' >>src/base/a.h
-  expect 'a header counts its includers' 'src/base/a.h src/nn/b.h src/nn/c.cpp src/nn/e.cpp'
-  quiet checkout src/base/a.h && quiet checkout -b topic
-  echo '// y' >>include/twill/t.h && quiet commit -am three && echo >src/nn/new.cpp
-  expect 'on a branch: since the merge base, new files too' \
-    'include/twill/t.h src/nn/d.cpp src/nn/new.cpp'
-  TWILL_LINT_BASE=HEAD expect 'since a commit that is named' 'src/nn/new.cpp'
-  quiet rm include/twill/t.h
-  expect 'a file that is gone' 'src/nn/new.cpp'
-  everything=yes expect '--all' all
-  echo x >.clang-tidy
-  expect 'other rules concern everything' all
+
+  echo 'project(x)' >CMakeLists.txt
+  expect 'CMake without a licence' 1 '^CMakeLists.txt:1: .* SPDX' tools/lint.sh house
+  echo '# SPDX-License-Identifier: Apache-2.0' >CMakeLists.txt
+  expect 'CMake with one' 0 '^passed: house' tools/lint.sh house
+  printf '# SPDX-License-Identifier: Apache-2.0\n\tx\n' >a.cmake
+  expect 'a tab' 1 '^a.cmake:2: tab' tools/lint.sh house
+
+  # A build folder without a target for headers, then with one.
+  printf 'rule x\n  command = true\nbuild build.ninja: phony\n' >build/ci/build.ninja
+  expect 'a build that has lost its headers' 1 'compiles no header alone' tools/lint.sh headers
+  for header in a b; do
+    echo "build ${header_objects}src/base/$header.h.cpp.o: x" >>build/ci/build.ninja
+    echo '#pragma once' >"src/base/$header.h"
+  done
+  git add . && git -c user.name=x -c user.email=x@y commit -q -m two
+  echo '// x' >>src/base/b.h
+  expect 'one header of two changed' 0 \
+    "^passed: headers \(2 headers since $(git rev-parse HEAD~1 | cut -c1-12), " tools/lint.sh headers
+  TWILL_LINT_BASE=HEAD expect 'since a commit that is named' 0 '\(1 headers since ' \
+    tools/lint.sh headers
+  TWILL_LINT_BASE=HEAD expect 'all of them' 0 '\(2 headers, ' tools/lint.sh --all headers
+  git checkout -q src/base/b.h
+  TWILL_LINT_BASE=HEAD expect 'nothing changed' 0 '\(0 headers since ' tools/lint.sh headers
   [ "$faults" = 0 ]
 }
 
@@ -308,7 +271,6 @@ checks=()
 for argument; do
   case $argument in
     --all) everything=yes ;;
-    --changed) scope && exit 0 ;;
     --self-test) self_test && echo 'self-test passed' && exit 0 || exit 1 ;;
     --help | -h) sed -n '4,/^$/s/^# \{0,1\}//p' "$script" && exit 0 ;;
     format | layers | house | headers | tidy) checks+=("$argument") ;;

@@ -2,13 +2,13 @@
 // gemm against the library's own call with as many threads, on the products of a GPT of width 512
 // with 2048 tokens and of GPT-2 124M with 1024 tokens. Ours and theirs alternate call by call; the
 // ratio is the median over the pairs (1 means as fast, 0.9 means 11 % slower).
-#include <algorithm>
 #include <array>
 #include <chrono>
-#include <functional>
 #include <thread>
 #include <vector>
 
+#include "measure/calls.h"
+#include "measure/ratio.h"
 #include "ops/products/gemm.h"
 #include "ops/support.h"
 
@@ -49,18 +49,6 @@ constexpr std::array kProblems{
 // wants next. In training they do not exist, so here they are given time to fall asleep.
 constexpr std::chrono::milliseconds kOpenMpSpin{20};
 
-double seconds_of(const std::function<void()>& body) {
-  const auto begin = std::chrono::steady_clock::now();
-  body();
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-}
-
-double median(std::vector<double> values) {
-  const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
-  std::nth_element(values.begin(), middle, values.end());
-  return *middle;
-}
-
 void gemm_bench(benchmark::State& state, const Problem& problem, int num_threads) {
   const auto [name, trans_a, trans_b, m, n, k] = problem;
   const Tensor a = random_tensor(trans_a ? Shape{k, m} : Shape{m, k});
@@ -77,16 +65,16 @@ void gemm_bench(benchmark::State& state, const Problem& problem, int num_threads
   ours();
   std::vector<double> own_seconds, plain_seconds, ratios;
   for ([[maybe_unused]] auto _ : state) {
-    plain_seconds.push_back(seconds_of(theirs));
+    plain_seconds.push_back(wall_seconds(theirs));
     std::this_thread::sleep_for(kOpenMpSpin);
-    own_seconds.push_back(seconds_of(ours));
+    own_seconds.push_back(wall_seconds(ours));
     ratios.push_back(plain_seconds.back() / own_seconds.back());
     state.SetIterationTime(own_seconds.back());
   }
   const double gflop = 2e-9 * static_cast<double>(m * n * k);
-  state.counters["GFLOP/s"] = gflop / median(own_seconds);
-  state.counters["library"] = gflop / median(plain_seconds);
-  state.counters["ratio"] = median(ratios);
+  state.counters["GFLOP/s"] = gflop / median_of(own_seconds);
+  state.counters["library"] = gflop / median_of(plain_seconds);
+  state.counters["ratio"] = median_of(ratios);
 }
 
 [[maybe_unused]] const bool kRegistered = [] {

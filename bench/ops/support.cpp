@@ -1,38 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "ops/support.h"
 
-#include <algorithm>
-#include <chrono>
 #include <cstring>
 #include <map>
 #include <memory>
 
 #include "base/rng.h"
 #include "base/thread_pool.h"
+#include "measure/calls.h"
 #include "ops/products/gemm.h"
 
 namespace twill::bench {
 namespace {
 
 constexpr std::uint64_t kSeed = 2024;
-constexpr int kRoofRuns = 7;  // the best of a few: a roof is what the machine can do
-
-double seconds_of_best_run(const std::function<void()>& body) {
-  double best = 1e30;
-  for (int run = 0; run < kRoofRuns; ++run) {
-    const auto begin = std::chrono::steady_clock::now();
-    body();
-    const std::chrono::duration<double> took = std::chrono::steady_clock::now() - begin;
-    best = std::min(best, took.count());
-  }
-  return best;
-}
+constexpr CallLimits kRoofRuns{.fewest = 7, .most = 7};  // a roof is what the machine can do
 
 double measure_copy(int num_threads) {
   const std::int64_t n = 16 << 20, grain = 1 << 16;
   Tensor from(DType::kF32, {n}), to(DType::kF32, {n});
   ThreadPool pool(num_threads);
-  const double seconds = seconds_of_best_run([&] {
+  const double seconds = best_seconds(cpu_context(num_threads), kRoofRuns, [&] {
     parallel_for(pool, n, grain, [&](std::int64_t begin, std::int64_t end) {
       std::memcpy(to.view().as<float>() + begin, from.view().as<float>() + begin,
                   static_cast<std::size_t>(end - begin) * sizeof(float));
@@ -46,8 +34,9 @@ double measure_product(int num_threads) {
   Tensor a = random_tensor({n, n}), b = random_tensor({n, n}), c(DType::kF32, {n, n});
   const Context& context = cpu_context(num_threads);
   const GemmArgs args{.a = a.view(), .b = b.view(), .c = c.view()};
-  const double seconds = seconds_of_best_run(
-      [&] { context.kernels().benches.plain_gemm(args, context.device(), context.queue()); });
+  const double seconds = best_seconds(context, kRoofRuns, [&] {
+    context.kernels().benches.plain_gemm(args, context.device(), context.queue());
+  });
   return 2.0 * static_cast<double>(n * n * n) / seconds;
 }
 

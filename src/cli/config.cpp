@@ -5,7 +5,7 @@
 #include "cli/screen/words.h"
 #include "data/corpus.h"
 #include "data/tokenizer.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/run/run_config.h"
 
 namespace twill::cli {

@@ -16,7 +16,7 @@
 #include "data/shards/prepare.h"
 #include "data/shards/token_shard.h"
 #include "data/text_source.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill::cli {
 namespace {

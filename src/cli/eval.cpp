@@ -7,7 +7,7 @@
 #include "cli/commands.h"
 #include "cli/screen/eval_report.h"
 #include "io/atomic_file.h"
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 #include "train/model/trained_model.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_folder.h"

@@ -5,7 +5,7 @@
 #include "cli/commands.h"
 #include "cli/screen/text_format.h"
 #include "exchange/hf_export.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "models/model_config.h"
 #include "train/model/any_model.h"
 #include "train/model/export_model.h"

@@ -4,7 +4,7 @@
 
 #include "cli/commands.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "train/studies/probe_descent.h"
 
 namespace twill::cli {

@@ -16,9 +16,9 @@
 #include "data/parallel_encode.h"
 #include "data/text_source.h"
 #include "data/tokenizer.h"
-#include "data/tokenizers/train_bpe.h"
+#include "data/tokenizers/bpe/train_bpe.h"
 #include "io/atomic_file.h"
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 
 namespace twill::cli {
 namespace {

@@ -8,7 +8,7 @@
 #include "cli/screen/interrupt.h"
 #include "cli/screen/words.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "train/studies/tune_decay.h"
 
 namespace twill::cli {

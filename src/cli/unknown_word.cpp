@@ -9,7 +9,7 @@
 
 #include "base/fields.h"
 #include "cli/screen/text_format.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/run/foreign_words.h"
 #include "train/run/run_config.h"
 #include "train/run/run_folder.h"

@@ -14,7 +14,7 @@
 #include "exchange/safetensors_set.h"
 #include "exchange/tensor_report.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "io/paths.h"
 #include "models/model.h"
 #include "nn/builder.h"

@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/require.h"
-#include "io/json.h"
+#include "io/json/json.h"
 
 namespace twill {
 namespace {

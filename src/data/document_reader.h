@@ -13,7 +13,7 @@
 #include <string_view>
 #include <vector>
 
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 
 namespace twill {
 

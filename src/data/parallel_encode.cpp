@@ -4,7 +4,7 @@
 #include <algorithm>
 #include <utility>
 
-#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/unicode/utf8.h"
 
 namespace twill {
 namespace {

@@ -10,7 +10,7 @@
 #include <vector>
 
 #include "data/document_reader.h"
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 
 namespace twill {
 

@@ -2,7 +2,7 @@
 #include "eval/task_line.h"
 
 #include "base/require.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill {
 namespace {

@@ -9,7 +9,7 @@
 #include "base/fields.h"
 #include "base/require.h"
 #include "eval/white_space.h"
-#include "io/byte_source.h"
+#include "io/packed/byte_source.h"
 
 namespace twill {
 namespace {

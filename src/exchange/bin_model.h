@@ -10,7 +10,7 @@
 
 #include "exchange/model_source.h"
 #include "exchange/placement.h"
-#include "io/float_bytes.h"
+#include "io/tensors/float_bytes.h"
 
 namespace twill {
 

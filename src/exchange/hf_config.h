@@ -7,7 +7,7 @@
 #include <string>
 #include <string_view>
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "models/model_config.h"
 
 namespace twill {

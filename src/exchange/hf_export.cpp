@@ -11,9 +11,9 @@
 #include "exchange/hf_tensors.h"
 #include "exchange/source_tokenizer.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "io/paths.h"
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 
 namespace twill {
 namespace {

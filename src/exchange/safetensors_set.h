@@ -9,7 +9,7 @@
 #include <utility>
 #include <vector>
 
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 
 namespace twill {
 

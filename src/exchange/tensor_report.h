@@ -7,8 +7,8 @@
 #include <string>
 
 #include "exchange/sparsity_patterns.h"
-#include "io/json_value.h"
-#include "io/safetensors.h"
+#include "io/json/json_value.h"
+#include "io/tensors/safetensors.h"
 
 namespace twill {
 

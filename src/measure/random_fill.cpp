@@ -2,7 +2,7 @@
 #include "measure/random_fill.h"
 
 #include <algorithm>
-#include <vector>
+#include <cmath>
 
 #include "base/bf16.h"
 #include "base/check.h"
@@ -10,30 +10,19 @@
 #include "ops/transfer.h"
 
 namespace twill {
+namespace {
 
-Tensor uniform_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                      std::uint64_t stream) {
-  std::vector<float> values(static_cast<std::size_t>(rows * cols));
-  for (std::size_t i = 0; i < values.size(); i += 4) {
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, i / 4);
-    for (std::size_t word = 0; word < 4 && i + word < values.size(); ++word)
-      values[i + word] = 2.0f * unit_float(bits[word]) - 1.0f;
-  }
-  Tensor tensor(DType::kF32, {rows, cols}, context.memory());
-  copy_in(context, tensor.view(), values.data());
-  wait(context);
-  return tensor;
-}
-
-void fill_normal(const Context& context, View view, std::uint64_t stream) {
+// Fills with number_of(bits) of counters 0, 1, … of the stream.
+template <typename NumberOf>
+void fill_repeated(const Context& context, View view, std::uint64_t stream, NumberOf number_of) {
   constexpr std::int64_t kDrawn = 1 << 20;
   const DType type = view.dtype();
   TWILL_CHECK(type == DType::kF32 || type == DType::kBf16, "drawn as f32 or bf16");
   const std::int64_t count = view.num_elements(), piece = std::min(kDrawn, count);
   Tensor drawn(type, {piece}, staging_memory(context));
   for (std::int64_t i = 0; i < piece; ++i) {
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
-    const float value = normal_float(bits[0], bits[1]);
+    const float value =
+        number_of(random_bits(stream, Purpose::kTest, 0, static_cast<std::uint64_t>(i)));
     if (type == DType::kBf16) {
       drawn.view().as<Bf16>()[i] = to_bf16(value);
     } else {
@@ -45,10 +34,37 @@ void fill_normal(const Context& context, View view, std::uint64_t stream) {
   wait(context);  // the copies read `drawn`
 }
 
+}  // namespace
+
+void fill_uniform(const Context& context, View view, std::uint64_t stream, double reach) {
+  fill_repeated(context, view, stream, [reach](const Philox4& bits) {
+    return static_cast<float>(reach) * (2.0f * unit_float(bits[0]) - 1.0f);
+  });
+}
+
+void fill_normal(const Context& context, View view, std::uint64_t stream) {
+  fill_repeated(context, view, stream,
+                [](const Philox4& bits) { return normal_float(bits[0], bits[1]); });
+}
+
+Tensor uniform_matrix(const Context& context, DType type, const Shape& shape,
+                      std::uint64_t stream) {
+  Tensor tensor(type, shape, context.memory());
+  fill_uniform(context, tensor.view(), stream);
+  return tensor;
+}
+
 Tensor normal_matrix(const Context& context, DType type, const Shape& shape, std::uint64_t stream) {
   Tensor tensor(type, shape, context.memory());
   fill_normal(context, tensor.view(), stream);
   return tensor;
+}
+
+Tensor uniform_weights(const Context& context, std::int64_t outputs, std::int64_t inputs,
+                       std::uint64_t stream) {
+  Tensor weights(DType::kF32, {outputs, inputs}, context.memory());
+  fill_uniform(context, weights.view(), stream, 3.0 / std::sqrt(static_cast<double>(inputs)));
+  return weights;
 }
 
 }  // namespace twill

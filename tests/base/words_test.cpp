@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "base/fields.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "sparsity/recipe/recipe_words.h"
 #include "support/expect_error.h"
 

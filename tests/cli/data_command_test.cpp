@@ -13,7 +13,7 @@
 #include "cli/process.h"
 #include "data/builtin_corpus.h"
 #include "data/shards/shard_writer.h"
-#include "io/pack.h"
+#include "io/packed/pack.h"
 #include "io/temp_dir.h"
 #include "train/tiny_run.h"
 

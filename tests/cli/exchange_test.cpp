@@ -9,9 +9,9 @@
 #include <gtest/gtest.h>
 
 #include "cli/process.h"
-#include "io/json_value.h"
-#include "io/safetensors.h"
+#include "io/json/json_value.h"
 #include "io/temp_dir.h"
+#include "io/tensors/safetensors.h"
 #include "train/tiny_run.h"
 
 namespace twill {

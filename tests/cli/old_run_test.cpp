@@ -32,8 +32,7 @@ TEST_P(OldRunGolden, GoesOnToTheSameBits) {
   ASSERT_EQ(end.losses.size(), 6u);
 
   const GoldenFile file("old_runs", "cpu");
-  if (const std::string reason = file.why_not(); !reason.empty())
-    GTEST_SKIP() << "it goes on; to what bits is not known: " << reason;
+  if (const std::string reason = file.why_not(); !reason.empty()) GTEST_SKIP() << reason;
   file.check(name, end, "twill train --resume " + name, kStopped + 1);
 
   // The plan is the run's own: the file that `plan` named is not kept.

@@ -2,6 +2,7 @@
 #include "cli/process.h"
 
 #include <fcntl.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -25,6 +26,7 @@ constexpr uid_t kNobody = 65534;
 [[noreturn]] void become_twill(const std::vector<std::string>& arguments,
                                const ProcessOptions& options, const std::string& out,
                                const std::string& err) {
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // with a test that is killed
   const int out_fd = ::open(out.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
   const int err_fd = ::open(err.c_str(), O_CREAT | O_TRUNC | O_WRONLY | O_CLOEXEC, 0666);
   ::dup2(out_fd, STDOUT_FILENO);

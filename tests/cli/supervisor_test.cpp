@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+#include "cli/process.h"
 #include "train/planned_run.h"
 
 namespace twill::cli {
@@ -62,6 +63,25 @@ TEST(Supervisor, HasAPlanMeasuredApartWherePackedProductsSlow) {
   slowed.packed_bytes = nullptr;
   EXPECT_EQ(supervisor.measure_plan(Context(slowed, 1), config), MeasuredElsewhere::kNo)
       << "nothing would be launched";
+}
+
+// A rank that starts a program would start it once per rank, with the launcher's variables around it.
+TEST(Supervisor, HasNothingMeasuredApartUnderALauncher) {
+  const TempDir dir;
+  const OwnCache cache(dir / "cache");
+  const RunConfig config = planned_config();
+  KernelTable slowed = cpu_table();
+  slowed.slowed_by_packed = [](const Device&) { return 0.04; };
+  const HeardWarnings heard;
+  const Supervisor supervisor("torchrun", [](const RunConfig&) {
+    ADD_FAILURE() << "another process was asked";
+    return true;
+  });
+  EXPECT_EQ(supervisor.measure_plan(Context(cpu_table(), 1), config), MeasuredElsewhere::kNo);
+  EXPECT_TRUE(heard.lines.empty()) << "it costs nothing";
+  EXPECT_EQ(supervisor.measure_plan(Context(slowed, 1), config), MeasuredElsewhere::kFailed);
+  ASSERT_EQ(heard.lines.size(), 1u);
+  expect_contains(heard.lines[0], "started by torchrun: the plan is measured in this process");
 }
 
 // 100 steps of 2 s and more are left, of which packed products take 5 %.

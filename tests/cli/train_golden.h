@@ -38,18 +38,20 @@ class GoldenFile {
  public:
   GoldenFile(const std::string& folder, const std::string& device);
 
-  // Why its lines say nothing on this machine; empty where they do, and while they are recorded.
+  // Why its lines say nothing on this machine, as tests/allowed_skips.txt has it; empty where they do,
+  // and while they are recorded.
   std::string why_not() const;
   // Compares with the line of that key, or writes the line: see recording(). `command` is what made
   // the record, for whoever has to look into it.
   void check(const std::string& key, const RunRecord& got, const std::string& command,
              std::int64_t first_step = 1) const;
-  std::vector<std::string> keys() const;
-  const std::string& path() const { return path_; }
 
  private:
   std::string device_, path_;
 };
+
+// What is recorded in a folder of tests/golden, for this machine and for others: keys by file.
+std::map<std::string, std::vector<std::string>> golden_keys(const std::string& folder);
 
 // TWILL_RECORD_GOLDENS is set: what comes out is written down, not compared.
 bool recording();

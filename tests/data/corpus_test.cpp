@@ -5,9 +5,9 @@
 
 #include "base/hash.h"
 #include "data/builtin_corpus.h"
+#include "io/config/toml_config.h"
 #include "io/error_text.h"
 #include "io/temp_dir.h"
-#include "io/toml_config.h"
 
 namespace twill {
 namespace {

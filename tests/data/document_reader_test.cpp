@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "io/error_text.h"
-#include "io/pack.h"
+#include "io/packed/pack.h"
 
 namespace twill {
 namespace {

@@ -9,10 +9,10 @@
 #include "data/shards/prepare.h"
 #include "data/shards/shard_writer.h"
 #include "data/test_tokenizer.h"
+#include "io/config/toml_config.h"
 #include "io/error_text.h"
-#include "io/pack.h"
+#include "io/packed/pack.h"
 #include "io/temp_dir.h"
-#include "io/toml_config.h"
 
 namespace twill {
 namespace {

@@ -4,7 +4,7 @@
 #include <gtest/gtest.h>
 
 #include "io/atomic_file.h"
-#include "io/pack.h"
+#include "io/packed/pack.h"
 #include "io/temp_dir.h"
 #include "support/expect_error.h"
 

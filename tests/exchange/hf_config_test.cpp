@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "models/tiny_models.h"
 #include "support/expect_error.h"
 

@@ -13,9 +13,9 @@
 #include "exchange/hf_tensors.h"
 #include "exchange/memory_model.h"
 #include "exchange/safetensors_set.h"
-#include "io/json_value.h"
-#include "io/safetensors.h"
+#include "io/json/json_value.h"
 #include "io/temp_dir.h"
+#include "io/tensors/safetensors.h"
 #include "models/tiny_models.h"
 #include "support/expect_error.h"
 

@@ -11,7 +11,7 @@
 #include "exchange/hf_export.h"
 #include "exchange/memory_model.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "io/temp_dir.h"
 
 namespace twill {

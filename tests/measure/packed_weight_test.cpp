@@ -15,7 +15,7 @@ namespace {
 TEST(PackedWeight, HoldsTheWeightUnderItsMask) {
   const Context context(cpu_table(), 1);
   constexpr std::int64_t kRows = 8, kCols = 12;
-  Tensor weight = uniform_matrix(context, kRows, kCols, 1);
+  Tensor weight = uniform_matrix(context, DType::kF32, {kRows, kCols}, 1);
   Tensor mask(DType::kU8, {kRows, kCols});
   auto* kept = mask.view().as<std::uint8_t>();
   for (std::int64_t i = 0; i < kRows * kCols; ++i) kept[i] = i % 3 == 0 ? 1 : 0;

@@ -34,6 +34,7 @@ class LayerBench {
   struct Options {
     const KernelTable* table = &reference_table();  // one that runs f64
     bool selects_activations = false;
+    bool rounds_operands = false;
   };
 
   LayerBench(std::int64_t in_width, std::int64_t out_width) : LayerBench(in_width, out_width, {}) {}
@@ -43,6 +44,7 @@ class LayerBench {
                           .training = true,
                           .max_batch = kBatch,
                           .max_time = kTime,
+                          .rounds_operands = options.rounds_operands,
                           .selects_activations = options.selects_activations}),
         x(DType::kF64, {kBatch * kTime, in_width}),
         out(DType::kF64, {kBatch * kTime, out_width}),

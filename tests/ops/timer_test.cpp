@@ -49,20 +49,6 @@ TEST(Timer, TheDevicesOwnClockIsPreferred) {
   EXPECT_EQ(timer->take(), std::vector<double>{0.5});
 }
 
-// A call of this clock takes half a second, and so does any stretch: a second's has three calls, behind
-// one that warms and one that tells how many.
-TEST(Timer, ASteadyCallIsAShareOfAStretch) {
-  KernelTable table = reference_table();
-  table.open_timer = [](Queue&) -> std::unique_ptr<Timer> { return std::make_unique<Counter>(); };
-  const Context context(table, 1);
-  int calls = 0;
-  EXPECT_DOUBLE_EQ(steady_seconds(context, 1.0, [&] { ++calls; }), 0.5 / 3);
-  EXPECT_EQ(calls, 5);
-  calls = 0;
-  EXPECT_DOUBLE_EQ(steady_seconds(context, 4.0, [&] { ++calls; }), 0.5 / 8);
-  EXPECT_EQ(calls, 10);
-}
-
 // 512 MB of writes take longer than 512 B of them, and a timer that was read can be used again.
 TEST(Timer, OfAGpuTellsMoreWorkFromLess) {
   Device device;

@@ -34,6 +34,10 @@ std::vector<Result> with_status(const std::vector<Result>& results, Status statu
   return chosen;
 }
 
+bool matches(const Pattern& pattern, const std::string& text) {
+  return ::fnmatch(pattern.glob.c_str(), text.c_str(), 0) == 0;
+}
+
 // Every skipped test stands under its reason; returns how many are not allowed.
 std::size_t tell_skipped(const std::vector<Result>& skipped, const std::vector<Pattern>& allowed,
                          std::string& text) {
@@ -81,9 +85,17 @@ std::vector<Pattern> parse_patterns(std::string_view text, std::string_view path
 }
 
 bool matches_any(const std::vector<Pattern>& patterns, const std::string& text) {
-  return std::ranges::any_of(patterns, [&](const Pattern& pattern) {
-    return ::fnmatch(pattern.glob.c_str(), text.c_str(), 0) == 0;
-  });
+  return std::ranges::any_of(patterns,
+                             [&](const Pattern& pattern) { return matches(pattern, text); });
+}
+
+std::vector<std::string> dead_patterns(const std::vector<Pattern>& patterns,
+                                       const std::vector<std::string>& texts) {
+  std::vector<std::string> dead;
+  for (const Pattern& pattern : patterns)
+    if (std::ranges::none_of(texts, [&](const auto& text) { return matches(pattern, text); }))
+      dead.push_back(pattern.glob);
+  return dead;
 }
 
 Report report(const std::vector<Result>& results, const std::vector<Pattern>& allowed,

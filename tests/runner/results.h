@@ -28,6 +28,9 @@ struct Pattern {
 // std::runtime_error for a line without a why.
 std::vector<Pattern> parse_patterns(std::string_view text, std::string_view path);
 bool matches_any(const std::vector<Pattern>& patterns, const std::string& text);
+// The patterns that match none of the texts: what they stood for is gone.
+std::vector<std::string> dead_patterns(const std::vector<Pattern>& patterns,
+                                       const std::vector<std::string>& texts);
 
 struct Report {
   std::string text;

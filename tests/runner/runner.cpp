@@ -5,6 +5,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
+#include <sys/prctl.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
@@ -47,9 +48,12 @@ class Child {
     for (std::string& argument : command) arguments.push_back(argument.data());
     arguments.push_back(nullptr);
     std::fflush(nullptr);
+    const pid_t parent = ::getpid();
     process_ = ::fork();
     if (process_ < 0) throw std::runtime_error("no process for a worker");
     if (process_ == 0) {
+      ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a runner that is killed leaves no worker behind
+      if (::getppid() != parent) ::_exit(127);
       ::setpgid(0, 0);  // so that all of a test ends with it
       if (has_events) ::fcntl(ends[1], F_SETFD, 0);
       const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);

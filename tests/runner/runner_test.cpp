@@ -2,19 +2,26 @@
 // The runner of the suite, on samples that pass, fail, are skipped, crash, hang and end the process.
 #include "runner/runner.h"
 
+#include <sys/prctl.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <csignal>
 #include <cstdlib>
+#include <fstream>
+#include <optional>
 #include <thread>
 
 #include <gtest/gtest.h>
 
+#include "io/temp_dir.h"
 #include "runner/events.h"
 
 namespace twill::runner {
 namespace {
+
+// Names a file for the number of a sample's process.
+constexpr const char* kProcessFile = "TWILL_RUNNER_SAMPLE";
 
 TEST(RunnerSample, DISABLED_Passes) {}
 TEST(RunnerSample, DISABLED_Fails) { EXPECT_EQ(1, 2) << "so it was meant"; }
@@ -27,7 +34,13 @@ TEST(RunnerSample, DISABLED_Crashes) {
   std::raise(SIGKILL);
 }
 TEST(RunnerSample, DISABLED_EndsTheProcess) { ::_exit(0); }
-TEST(RunnerSample, DISABLED_Hangs) { std::this_thread::sleep_for(std::chrono::seconds(60)); }
+TEST(RunnerSample, DISABLED_Hangs) {
+  if (const char* path = std::getenv(kProcessFile)) std::ofstream(path) << ::getpid() << std::endl;
+  std::this_thread::sleep_for(std::chrono::seconds(60));
+}
+TEST(RunnerSample, DISABLED_LeavesAProgram) {
+  EXPECT_EQ(std::system("sleep 60 >/dev/null 2>&1 &"), 0);
+}
 TEST(RunnerSample, DISABLED_LeavesAFaultForTheEnd) {
   std::atexit([] { ::_exit(23); });
 }
@@ -82,6 +95,54 @@ TEST(Runner, AFaultAtTheEndOfAProcessIsAFailure) {
   EXPECT_NE(fault.text.find("exit code 23"), std::string::npos);
 }
 
+TEST(Runner, DoesNotWaitForAProgramThatATestLeft) {
+  EXPECT_EQ(run_sample({"LeavesAProgram"}, "LeavesAProgram", 1).status, Status::kPassed);
+}
+
+// The number that a sample wrote; 0: nothing within 20 s.
+pid_t process_in(const std::string& path) {
+  for (int i = 0; i < 400; ++i) {
+    pid_t process = 0;
+    if (std::ifstream(path) >> process) return process;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  return 0;
+}
+
+// The status of a process that ended within 20 s; nullopt: it is still there, and killed now.
+std::optional<int> end_of(pid_t process) {
+  int status = 0;
+  for (int i = 0; i < 400; ++i) {
+    if (::waitpid(process, &status, WNOHANG) == process) return status;
+    std::this_thread::sleep_for(std::chrono::milliseconds(50));
+  }
+  ::kill(process, SIGKILL);
+  ::waitpid(process, &status, 0);
+  return std::nullopt;
+}
+
+TEST(Runner, TakesItsWorkersAlongWhenItIsKilled) {
+  const TempDir dir;
+  const std::string told = dir / "process";
+  // What the runner leaves behind becomes our child, so that we are told of its end.
+  ASSERT_EQ(::prctl(PR_SET_CHILD_SUBREAPER, 1), 0);
+  const pid_t runner = ::fork();
+  if (runner == 0) {
+    ::setenv(kProcessFile, told.c_str(), /*overwrite=*/1);
+    ::execl("/proc/self/exe", "twill_tests", "--gtest_also_run_disabled_tests", "--run",
+            "^RunnerSample.DISABLED_Hangs$", nullptr);
+    ::_exit(127);
+  }
+  const pid_t worker = process_in(told);
+  ::kill(runner, SIGKILL);
+  EXPECT_TRUE(end_of(runner).has_value());
+  ASSERT_NE(worker, 0);
+  const std::optional<int> ended = end_of(worker);
+  ASSERT_TRUE(ended.has_value()) << "the worker went on without its runner";
+  EXPECT_EQ(WTERMSIG(*ended), SIGKILL);
+  ::prctl(PR_SET_CHILD_SUBREAPER, 0);
+}
+
 TEST(Runner, RunsScripts) {
   testing::internal::CaptureStdout();
   const std::vector<Result> results = run_all(
@@ -133,6 +194,11 @@ TEST(RunnerReport, ListsSkipsAndTheSlowestAndCounts) {
   results.erase(results.begin() + 1);
   EXPECT_TRUE(report(results, allowed, true).is_good);
   EXPECT_THROW(parse_patterns("*no why*\n", "list"), std::runtime_error);
+}
+
+TEST(RunnerPatterns, AreDeadWhenTheyMatchNothing) {
+  const std::vector<Pattern> patterns = parse_patterns("A.* | x\nB.c | y\nD.? | z\n", "list");
+  EXPECT_EQ(dead_patterns(patterns, {"A.b", "B.cc", "D.e"}), std::vector<std::string>{"B.c"});
 }
 
 }  // namespace

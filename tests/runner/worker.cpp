@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "runner/worker.h"
 
+#include <fcntl.h>
 #include <sys/resource.h>
 #include <unistd.h>
 
@@ -104,6 +105,8 @@ class Teller : public testing::EmptyTestEventListener {
 
 int run_worker(int events) {
   std::setvbuf(stdout, nullptr, _IOLBF, BUFSIZ);  // the last words of a crash
+  // Programs that tests start would hold it open behind our end.
+  ::fcntl(events, F_SETFD, FD_CLOEXEC);
   // Behind the printer: it has written when we are told of an end.
   testing::UnitTest::GetInstance()->listeners().Append(new Teller(events));
   return RUN_ALL_TESTS();

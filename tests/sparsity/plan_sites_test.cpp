@@ -4,7 +4,7 @@
 
 #include <gtest/gtest.h>
 
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "ops/products/gemm.h"
 #include "ops/products/times_packed.h"
 #include "papers/recipe_run.h"

@@ -4,8 +4,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/config/toml_config.h"
 #include "io/temp_dir.h"
-#include "io/toml_config.h"
 #include "support/expect_error.h"
 #include "train/tiny_run.h"
 

@@ -2,7 +2,7 @@
 // What a run is where nobody says: one recipe whatever other keys are given, and a preset's own rates.
 #include <gtest/gtest.h>
 
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/run/preset_training.h"
 #include "train/run/run_config.h"
 

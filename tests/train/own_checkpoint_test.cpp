@@ -10,7 +10,7 @@
 #include <gtest/gtest.h>
 
 #include "io/atomic_file.h"
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 #include "support/expect_error.h"
 #include "train/planned_run.h"
 #include "train/run/run_mark.h"

@@ -12,8 +12,8 @@
 #include <gtest/gtest.h>
 
 #include "base/log.h"
+#include "io/config/toml_config.h"
 #include "io/temp_dir.h"
-#include "io/toml_config.h"
 #include "train/run/make_plan.h"
 #include "train/stop_after.h"
 #include "train/tiny_run.h"

@@ -40,11 +40,11 @@ class GemmRun {
   GemmRun(const Context& context, const WeightShape& shape, std::int64_t tokens, double seconds)
       : context_(context),
         seconds_(seconds),
-        x_(uniform_matrix(context, tokens, shape.inputs, 1)),
-        y_(uniform_matrix(context, tokens, shape.outputs, 2)),
-        dx_(uniform_matrix(context, tokens, shape.inputs, 3)),
-        weight_(uniform_matrix(context, shape.outputs, shape.inputs, 4)),
-        gradient_(uniform_matrix(context, shape.outputs, shape.inputs, 5)),
+        x_(uniform_matrix(context, DType::kF32, {tokens, shape.inputs}, 1)),
+        y_(uniform_matrix(context, DType::kF32, {tokens, shape.outputs}, 2)),
+        dx_(uniform_matrix(context, DType::kF32, {tokens, shape.inputs}, 3)),
+        weight_(uniform_matrix(context, DType::kF32, {shape.outputs, shape.inputs}, 4)),
+        gradient_(uniform_matrix(context, DType::kF32, {shape.outputs, shape.inputs}, 5)),
         mask_(DType::kU8, {shape.outputs, shape.inputs}, context.memory()),
         result_{.shape = shape, .tokens = tokens} {
     for (const char* name : {"forward", "dgrad", "wgrad"}) result_.dense.push_back(dense(name));

@@ -2,7 +2,6 @@
 #include "cli/bench/bench_step.h"
 
 #include <algorithm>
-#include <chrono>
 #include <cstdio>
 #include <functional>
 #include <iostream>
@@ -17,6 +16,7 @@
 #include "cli/bench/bench_setup.h"
 #include "cli/planning/plan_report.h"
 #include "io/atomic_file.h"
+#include "measure/calls.h"
 #include "ops/transfer.h"
 #include "train/run/device_choice.h"
 #include "train/run/run_data.h"
@@ -45,10 +45,9 @@ std::vector<double> take_turns(Trainer& trainer, std::int64_t steps) {
   fmt::print("ready\n");
   std::fflush(stdout);
   for (std::string line; std::getline(std::cin, line);) {
-    const auto begin = std::chrono::steady_clock::now();
-    const std::vector<double> seconds = time_steps(trainer, steps);
-    const std::chrono::duration<double> wall = std::chrono::steady_clock::now() - begin;
-    fmt::print("{{\"seconds_per_step\": {}}}\n", wall.count() / static_cast<double>(steps));
+    std::vector<double> seconds;
+    const double wall = wall_seconds([&] { seconds = time_steps(trainer, steps); });
+    fmt::print("{{\"seconds_per_step\": {}}}\n", wall / static_cast<double>(steps));
     std::fflush(stdout);
     all.insert(all.end(), seconds.begin(), seconds.end());
   }

@@ -8,7 +8,7 @@
 #include "cli/bench/bench_step.h"
 #include "cli/planning/explain_report.h"
 #include "cli/screen/text_format.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill::cli {
 namespace {

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // twill bench tokenizer TEXT --tokenizer T: how fast a text becomes ids, on one thread and on all.
 #include <algorithm>
-#include <chrono>
 #include <vector>
 
 #include <fmt/format.h>
@@ -13,7 +12,9 @@
 #include "data/text_source.h"
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
+#include "measure/calls.h"
+#include "measure/ratio.h"
 
 namespace twill::cli {
 namespace {
@@ -28,13 +29,10 @@ struct Speed {
   std::int64_t num_ids = 0;
 };
 
-double pass(const Tokenizer& tokenizer, ThreadPool& pool, std::string_view text,
-            std::int64_t& num_ids) {
-  // A new one each time: a pass does not know the words of the one before it.
-  ParallelEncoder encoder(tokenizer, pool);
+// Its number of ids.
+std::int64_t encode(ParallelEncoder& encoder, const Tokenizer& tokenizer, std::string_view text) {
   std::vector<std::int32_t> ids;
-  num_ids = 0;
-  const auto start = std::chrono::steady_clock::now();
+  std::int64_t num_ids = 0;
   for (bool is_first = true; !text.empty(); is_first = false) {
     std::size_t length = text.size();
     if (length > kBlockBytes) length = tokenizer.find_cut(text, kBlockBytes);
@@ -47,7 +45,7 @@ double pass(const Tokenizer& tokenizer, ThreadPool& pool, std::string_view text,
     num_ids += std::ssize(ids);
     text.remove_prefix(length);
   }
-  return std::chrono::duration<double>(std::chrono::steady_clock::now() - start).count();
+  return num_ids;
 }
 
 Speed measure(const Tokenizer& tokenizer, int threads, std::string_view text,
@@ -55,12 +53,14 @@ Speed measure(const Tokenizer& tokenizer, int threads, std::string_view text,
   ThreadPool pool(threads);
   Speed speed{};
   std::vector<double> rates;
-  for (std::int64_t i = 0; i < repeats; ++i)
-    rates.push_back(static_cast<double>(text.size()) / 1e6 /
-                    pass(tokenizer, pool, text, speed.num_ids));
-  std::ranges::sort(rates);
-  speed.median = rates[rates.size() / 2];
-  speed.best = rates.back();
+  for (std::int64_t i = 0; i < repeats; ++i) {
+    // A new one each time: it does not know the words of the one before it.
+    ParallelEncoder encoder(tokenizer, pool);
+    const double seconds = wall_seconds([&] { speed.num_ids = encode(encoder, tokenizer, text); });
+    rates.push_back(static_cast<double>(text.size()) / 1e6 / seconds);
+  }
+  speed.median = median_of(rates);
+  speed.best = std::ranges::max(rates);
   return speed;
 }
 

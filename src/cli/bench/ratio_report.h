@@ -4,7 +4,7 @@
 
 #include <string>
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "measure/ratio.h"
 
 namespace twill::cli {

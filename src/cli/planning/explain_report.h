@@ -5,7 +5,7 @@
 #include <string>
 #include <vector>
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "sparsity/plan/explain_plan.h"
 
 namespace twill::cli {

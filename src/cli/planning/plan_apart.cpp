@@ -17,7 +17,7 @@
 #include "base/require.h"
 #include "cli/planning/own_program.h"
 #include "io/atomic_file.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 
 namespace twill::cli {
 namespace {

@@ -6,7 +6,7 @@
 #include <vector>
 
 #include "cli/planning/plan_summary.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "train/run/run_config.h"
 
 namespace twill::cli {

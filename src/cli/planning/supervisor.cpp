@@ -27,6 +27,13 @@ MeasuredElsewhere Supervisor::measure_plan(const Context& context, const RunConf
                      packs_matrices(context, storage_type(config, context)) &&
                      !cache_folder().empty();
   if (!helps) return MeasuredElsewhere::kNo;
+  if (!launcher_.empty()) {
+    log_info(fmt::format(
+        "started by {}: the plan is measured in this process, which leaves the GPU at lower clocks "
+        "until it ends; with `twill plan` before the launch nothing is left to measure",
+        launcher_));
+    return MeasuredElsewhere::kFailed;
+  }
   return measure_apart_(config) ? MeasuredElsewhere::kKept : MeasuredElsewhere::kFailed;
 }
 

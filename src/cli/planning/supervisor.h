@@ -1,8 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-// Who knows that a device's clocks are a matter of processes. While a process lives that has launched a packed
-// product, the driver of an H200 keeps the device at lower clocks for everybody (KernelTable::slowed_by_packed).
-// So a plan, which is timed by launching such products, is measured by another process; and dense steps behind
-// the last packed phase go on in a new one. Training and planning know neither: they ask the two questions below.
+// What processes have to do with a device's clocks. While a process lives that has launched a packed product,
+// the driver of an H200 keeps the device at lower clocks for everybody. So a plan, which is timed by launching
+// such products, is measured by another process; and dense steps behind the last packed phase go on in a new one.
+//
+// Planning knows how much that is (KernelTable::slowed_by_packed): what packing gains must be worth it, and
+// every plan carries the share. When to use another process is decided here: training and planning ask the two
+// questions below. Under a launcher (mpirun, srun, torchrun) the answer is never: it counts its processes.
 #pragma once
 
 #include <functional>
@@ -23,7 +26,7 @@ class Supervisor {
   // For tests. `launcher`: see launcher_name().
   Supervisor(std::string launcher, MeasureApart measure_apart);
 
-  // PlanMaking::elsewhere.
+  // PlanMaking::elsewhere. Under a launcher a line of the log says what that costs.
   MeasuredElsewhere measure_plan(const Context& context, const RunConfig& config) const;
 
   // TrainRequest::hands_over. Under a launcher never, and a line of the log says once what that costs.

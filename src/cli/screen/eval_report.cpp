@@ -9,7 +9,7 @@
 #include <fmt/format.h>
 
 #include "cli/screen/text_format.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill::cli {
 namespace {

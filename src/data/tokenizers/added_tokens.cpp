@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cstring>
 
-#include "data/tokenizers/unicode.h"
-#include "data/tokenizers/utf8.h"
+#include "data/tokenizers/unicode/unicode.h"
+#include "data/tokenizers/unicode/utf8.h"
 
 namespace twill {
 namespace {

@@ -10,7 +10,7 @@
 
 #include "data/tokenizer.h"
 #include "data/tokenizers/added_tokens.h"
-#include "data/tokenizers/merges.h"
+#include "data/tokenizers/bpe/merges.h"
 #include "data/tokenizers/vocabulary.h"
 
 namespace twill {

@@ -8,12 +8,12 @@
 #include "base/require.h"
 #include "data/byte_tokenizer.h"
 #include "data/token_ids.h"
-#include "data/tokenizers/bpe_files.h"
-#include "data/tokenizers/byte_level_bpe.h"
-#include "data/tokenizers/llama2c_file.h"
-#include "data/tokenizers/tiktoken_models.h"
-#include "data/tokenizers/tokenizer_json.h"
-#include "data/tokenizers/wordpiece.h"
+#include "data/tokenizers/bpe/byte_level_bpe.h"
+#include "data/tokenizers/files/bpe_files.h"
+#include "data/tokenizers/files/llama2c_file.h"
+#include "data/tokenizers/files/tiktoken_models.h"
+#include "data/tokenizers/files/tokenizer_json.h"
+#include "data/tokenizers/wordpiece/wordpiece.h"
 #include "io/atomic_file.h"
 
 namespace twill {

@@ -4,8 +4,8 @@
 #include <algorithm>
 #include <cmath>
 
-#include "base/rng.h"
-#include "ops/timer.h"
+#include "measure/calls.h"
+#include "measure/random_fill.h"
 #include "sparsity/activations/activation_steering.h"
 #include "sparsity/activations/token_order.h"
 
@@ -13,21 +13,6 @@ namespace twill {
 namespace {
 
 constexpr CallLimits kSelectionCalls{};
-
-void fill_random(View view, std::uint64_t stream) {
-  float* values = view.as<float>();
-  for (std::int64_t i = 0; i < view.num_elements(); ++i) {
-    const Philox4 bits = random_bits(stream, Purpose::kTest, 1, static_cast<std::uint64_t>(i));
-    values[i] = 2.0f * unit_float(bits[0]) - 1.0f;
-  }
-}
-
-Tensor random_matrix(const Context& context, std::int64_t rows, std::int64_t cols,
-                     std::uint64_t stream) {
-  Tensor tensor(DType::kF32, {rows, cols}, context.memory());
-  fill_random(tensor.view(), stream);
-  return tensor;
-}
 
 Tensor random_order(const Context& context, std::int64_t count, std::uint32_t stream) {
   Tensor tensor(DType::kI32, {count}, context.memory());
@@ -55,7 +40,7 @@ ActivationProbe::ActivationProbe(const Context& context, const LinearSeam& input
                .width_axis = GroupAxis::kWithinColumn}),
       selection_(builder_, seam_) {
   builder_.commit();
-  for (Parameter& parameter : builder_.parameters()) fill_random(parameter.value, 1);
+  for (Parameter& parameter : builder_.parameters()) fill_uniform(context, parameter.value, 1);
   point_seam(part);
 }
 
@@ -67,7 +52,7 @@ void ActivationProbe::point_seam(const ActivationsPart& part) {
   const std::int64_t count = std::max<std::int64_t>(1, part.m / 4);
   clusters_ = Tensor(DType::kI32, {hidden_}, context_.memory());
   dense_neurons_ = Tensor(DType::kU8, {hidden_}, context_.memory());
-  centroids_ = random_matrix(context_, count, width_, 2);
+  centroids_ = uniform_matrix(context_, DType::kF32, {count, width_}, 2);
   const auto dense = std::llround(part.dense_share * static_cast<double>(hidden_));
   for (std::int64_t i = 0; i < hidden_; ++i) {
     clusters_.view().as<std::int32_t>()[i] = static_cast<std::int32_t>(i % count);
@@ -83,10 +68,10 @@ void ActivationProbe::point_seam(const ActivationsPart& part) {
 
 struct ActivationProbe::Operands {
   explicit Operands(const ActivationProbe& probe)
-      : x(random_matrix(probe.context_, probe.tokens_, probe.width_, 3)),
-        y(random_matrix(probe.context_, probe.tokens_, probe.width_, 4)),
-        a(random_matrix(probe.context_, probe.tokens_, probe.hidden_, 5)),
-        dz(random_matrix(probe.context_, probe.tokens_, probe.hidden_, 6)),
+      : x(uniform_matrix(probe.context_, DType::kF32, {probe.tokens_, probe.width_}, 3)),
+        y(uniform_matrix(probe.context_, DType::kF32, {probe.tokens_, probe.width_}, 4)),
+        a(uniform_matrix(probe.context_, DType::kF32, {probe.tokens_, probe.hidden_}, 5)),
+        dz(uniform_matrix(probe.context_, DType::kF32, {probe.tokens_, probe.hidden_}, 6)),
         pass{.context = probe.context_,
              .time = probe.tokens_,
              .training = true,

@@ -2,21 +2,20 @@
 #include "sparsity/plan/layer_probe.h"
 
 #include <algorithm>
-#include <cmath>
 #include <functional>
 #include <limits>
 #include <optional>
 #include <utility>
 
 #include "base/rng.h"
+#include "measure/calls.h"
+#include "measure/random_fill.h"
 #include "nn/builder.h"
 #include "ops/packing/pack_both.h"
 #include "ops/products/product.h"
 #include "ops/selection/kept.h"
-#include "ops/timer.h"
 #include "ops/transfer.h"
 #include "ops/update/masked_decay.h"
-#include "sparsity/plan/random_operand.h"
 #include "sparsity/weights/weight_projection.h"
 
 namespace twill {
@@ -93,20 +92,20 @@ LayerProbe::LayerProbe(const Context& context, const LinearSeam& site, std::int6
       linear_(builder_, site.name, options_of(site)),
       seam_(builder_.linear_seams().front()),
       pass_{.context = context_, .time = tokens, .training = true, .as_trained = true},
-      x_(random_matrix(context, tokens, inputs_, 1, type)),
-      y_(random_matrix(context, tokens, outputs_, 2, type)),
-      dx_(random_matrix(context, tokens, inputs_, 3, type)),
+      x_(uniform_matrix(context, type, {tokens, inputs_}, 1)),
+      y_(uniform_matrix(context, type, {tokens, outputs_}, 2)),
+      dx_(uniform_matrix(context, type, {tokens, inputs_}, 3)),
       residual_(type, {site.adds_residual ? tokens : 0, outputs_}, context.memory()),
       before_(type, {site.activates ? tokens : 0, outputs_}, context.memory()),
       activated_(type, {site.activates ? tokens : 0, activated_width(site)}, context.memory()),
       dbefore_(type, {gradient_with_sample_ ? tokens : 0, outputs_}, context.memory()) {
   builder_.commit();
-  const Tensor weights = random_weights(context, outputs_, inputs_, 4, DType::kF32);
+  const Tensor weights = uniform_weights(context, outputs_, inputs_, 4);
   copy(context, seam_.weight->value, weights.view());
   for (Parameter& parameter : builder_.parameters()) {
     if (&parameter == seam_.weight) continue;
-    const Tensor bias = random_matrix(context, 1, outputs_, 6, DType::kF32);
-    copy(context, parameter.value, bias.view().reshaped({outputs_}));
+    const Tensor bias = uniform_matrix(context, DType::kF32, {outputs_}, 6);
+    copy(context, parameter.value, bias.view());
     wait(context);
   }
   builder_.refresh_operands();

@@ -2,7 +2,7 @@
 #include "twill/recipe.h"
 
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/run/run_config.h"
 
 namespace twill {

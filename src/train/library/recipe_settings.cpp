@@ -5,7 +5,7 @@
 
 #include <fmt/format.h>
 
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "sparsity/recipe/recipe.h"
 
 namespace twill {

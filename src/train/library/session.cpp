@@ -6,7 +6,7 @@
 #include <utility>
 
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "ops/transfer.h"
 #include "train/library/session_work.h"
 #include "train/library/trainer_source.h"

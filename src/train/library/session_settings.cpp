@@ -6,7 +6,7 @@
 #include <string_view>
 
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/library/own_examples.h"
 #include "train/library/recipe_settings.h"
 

@@ -6,7 +6,7 @@
 #include <string>
 #include <utility>
 
-#include "io/json_lines.h"
+#include "io/json/json_lines.h"
 #include "train/metrics/metric_sink.h"
 
 namespace twill {

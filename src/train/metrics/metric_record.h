@@ -7,7 +7,7 @@
 #include <string_view>
 #include <utility>
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill {
 

@@ -8,7 +8,7 @@
 
 #include <fmt/format.h>
 
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill {
 namespace {

@@ -6,7 +6,8 @@
 
 #include "base/require.h"
 #include "exchange/source_tokenizer.h"
-#include "io/toml_config.h"
+#include "io/atomic_file.h"
+#include "io/config/toml_config.h"
 #include "models/model.h"
 #include "train/model/any_model.h"
 #include "train/model/finite_weights.h"

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "io/folder.h"
-#include "io/safetensors.h"
+#include "io/tensors/safetensors.h"
 
 namespace twill {
 

@@ -13,7 +13,7 @@
 #include "base/log.h"
 #include "base/machine.h"
 #include "io/atomic_file.h"
-#include "io/config_json.h"
+#include "io/config/config_json.h"
 #include "twill/version.h"
 
 namespace twill {

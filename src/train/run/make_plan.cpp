@@ -11,7 +11,7 @@
 #include "base/machine.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "models/model.h"
 #include "sparsity/engine/engine.h"
 #include "sparsity/weights/weight_projection.h"

@@ -7,8 +7,8 @@
 
 #include "base/log.h"
 #include "base/require.h"
-#include "io/config_lines.h"
-#include "io/toml_config.h"
+#include "io/config/config_lines.h"
+#include "io/config/toml_config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_mark.h"
 

@@ -8,7 +8,7 @@
 #include <string_view>
 
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "models/presets.h"
 #include "nn/recompute.h"
 #include "train/run/foreign_words.h"

@@ -18,8 +18,8 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
+#include "io/config/toml_config.h"
 #include "io/paths.h"
-#include "io/toml_config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/make_plan.h"
 

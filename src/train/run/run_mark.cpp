@@ -9,7 +9,7 @@
 
 #include "base/log.h"
 #include "io/atomic_file.h"
-#include "io/config_lines.h"
+#include "io/config/config_lines.h"
 #include "io/paths.h"
 #include "train/run/checkpoint_files.h"
 

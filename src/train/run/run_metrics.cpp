@@ -6,8 +6,8 @@
 #include <system_error>
 
 #include "io/atomic_file.h"
-#include "io/json.h"
-#include "io/json_value.h"
+#include "io/json/json.h"
+#include "io/json/json_value.h"
 #include "twill/error.h"
 
 namespace twill {

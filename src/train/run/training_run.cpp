@@ -10,7 +10,7 @@
 #include "base/log.h"
 #include "base/require.h"
 #include "io/atomic_file.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "ops/transfer.h"
 #include "train/metrics/json_lines_sink.h"
 #include "train/metrics/metric_sinks.h"

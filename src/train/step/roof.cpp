@@ -5,11 +5,10 @@
 #include <cstring>
 #include <utility>
 
-#include "base/bf16.h"
-#include "base/rng.h"
 #include "base/thread_pool.h"
+#include "measure/calls.h"
+#include "measure/random_fill.h"
 #include "ops/products/gemm.h"
-#include "ops/timer.h"
 #include "ops/transfer.h"
 #include "tensor/tensor.h"
 
@@ -19,28 +18,6 @@ namespace {
 // A roof is the best of so many calls, and of as many more as fill so many seconds: clocks need
 // some time to rise from idle.
 constexpr CallLimits kCalls{.fewest = 5, .most = 1000, .enough = 0.05};
-
-// Normal numbers; on the device a piece of them over and over, because the host draws slowly: rows
-// of 8192 repeat after 32.
-Tensor random_matrix(const Context& context, std::int64_t n, DType dtype, std::uint64_t seed) {
-  constexpr std::int64_t kPiece = 1 << 18;
-  const std::int64_t piece = std::min(kPiece, n * n);
-  Tensor drawn(dtype, {piece}, staging_memory(context));
-  for (std::int64_t i = 0; i < piece; ++i) {
-    const Philox4 bits = random_bits(seed, Purpose::kTest, 0, static_cast<std::uint64_t>(i));
-    const float value = normal_float(bits[0], bits[1]);
-    if (dtype == DType::kBf16) {
-      drawn.view().as<Bf16>()[i] = to_bf16(value);
-    } else {
-      drawn.view().as<float>()[i] = value;
-    }
-  }
-  Tensor matrix(dtype, {n, n}, context.memory());
-  for (std::int64_t begin = 0; begin < n * n; begin += piece)
-    copy_in(context, matrix.view().slice(begin, piece), drawn.view().bytes());
-  wait(context);  // the copies read `drawn`
-  return matrix;
-}
 
 // The largest side for which three matrices fit well; 0 when none does.
 std::int64_t side_for(const Context& context, DType dtype) {
@@ -89,7 +66,8 @@ double measure_product_roof(const Context& context) {
   const DType dtype = context.kernels().stores_bf16 ? DType::kBf16 : DType::kF32;
   const std::int64_t n = side_for(context, dtype);
   if (n == 0) return 0.0;
-  Tensor a = random_matrix(context, n, dtype, 1), b = random_matrix(context, n, dtype, 2);
+  const Tensor a = normal_matrix(context, dtype, {n, n}, 1),
+               b = normal_matrix(context, dtype, {n, n}, 2);
   Tensor c(dtype, {n, n}, context.memory());
   GemmArgs args{.a = a.view(), .b = b.view(), .c = c.view()};
   const auto rate = [&] {

@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "base/check.h"
+#include "measure/calls.h"
 #include "ops/timer.h"
 
 namespace twill {
@@ -20,14 +21,8 @@ bool same_product(const GemmArgs& a, const GemmArgs& b) {
 }
 
 double best_of(int repeats, const Context& context, Kernel<GemmArgs> kernel, const GemmArgs& args) {
-  const std::unique_ptr<Timer> timer = open_timer(context);
-  kernel(args, context.device(), context.queue());  // warm
-  for (int repeat = 0; repeat < repeats; ++repeat) {
-    timer->start();
-    kernel(args, context.device(), context.queue());
-    timer->stop();
-  }
-  return std::ranges::min(timer->take());
+  return best_seconds(context, {.fewest = repeats, .most = repeats},
+                      [&] { kernel(args, context.device(), context.queue()); });
 }
 
 }  // namespace

@@ -6,7 +6,7 @@
 
 #include "base/require.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 #include "io/paths.h"
 
 namespace twill {

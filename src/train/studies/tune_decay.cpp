@@ -7,7 +7,7 @@
 
 #include "base/hash.h"
 #include "base/require.h"
-#include "io/toml_config.h"
+#include "io/config/toml_config.h"
 #include "train/model/any_model.h"
 #include "train/run/device_choice.h"
 #include "train/run/run_data.h"

@@ -17,7 +17,7 @@
 #include "data/shards/token_shard.h"
 #include "data/test_tokenizer.h"
 #include "io/error_text.h"
-#include "io/pack.h"
+#include "io/packed/pack.h"
 #include "io/temp_dir.h"
 
 namespace twill {

@@ -7,7 +7,7 @@
 
 #include "data/tokenizer.h"
 #include "io/atomic_file.h"
-#include "io/json_value.h"
+#include "io/json/json_value.h"
 
 namespace twill {
 namespace {

@@ -3,7 +3,7 @@
 
 #include <gtest/gtest.h>
 
-#include "data/tokenizers/llama2c_file.h"
+#include "data/tokenizers/files/llama2c_file.h"
 #include "io/atomic_file.h"
 #include "support/expect_error.h"
 #include "support/seeds.h"

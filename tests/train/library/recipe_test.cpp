@@ -3,8 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include "io/config/toml_config.h"
 #include "io/temp_dir.h"
-#include "io/toml_config.h"
 #include "sparsity/recipe/recipe.h"
 #include "support/expect_error.h"
 #include "train/library/recipe_settings.h"

@@ -7,7 +7,8 @@
 # where "MxN" is a tile of CUTLASS's own kernel (sparse_product.cuh), "stream-K" cuts its work evenly
 # among multiprocessors, and "overlapped" is our loop that finishes a tile under the next one
 # (sparse_overlapped.cuh). A row "kGelu 128x256" becomes sparse_gelu_128x256.cu with the function
-# sparse_gelu_128x256(), which sparse_ways.cpp puts in its place.
+# sparse_gelu_128x256(). Rows of one epilogue stand together, the expected best first: in this order they
+# become the table sparse_ways_sm90.cpp.
 set(twill_sparse_ways
     "kSum            overlapped"
     "kSum            128x256"
@@ -30,9 +31,12 @@ set(tile_128x256 "Shape<_128, _256, _64>")
 set(tile_256x192 "Shape<_256, Int<192>, _64>")
 set(cluster "Shape<_2, _1, _1>")
 
-# Writes the sources into `folder`; their paths in `result`. A file that would not change keeps its time.
-function(twill_write_sparse_ways folder result)
+# Writes the sources into `folder`; paths of the kernels in `kernels`, of the table in `table`. A file that
+# would not change keeps its time.
+function(twill_write_sparse_ways folder kernels table)
   set(sources)
+  set(declarations)
+  set(epilogues)
   foreach(row ${twill_sparse_ways})
     string(REGEX MATCHALL "[^ ]+" words "${row}")
     list(GET words 0 epilogue)
@@ -58,6 +62,18 @@ function(twill_write_sparse_ways folder result)
     configure_file(${CMAKE_CURRENT_SOURCE_DIR}/sparse_products/sparse_way.cu.in
                    ${folder}/${function}.cu @ONLY)
     list(APPEND sources ${folder}/${function}.cu)
+    string(APPEND declarations "SparseWay ${function}();\n")
+    list(APPEND epilogues ${epilogue})
+    list(APPEND ways_of_${epilogue} "${function}()")
   endforeach()
-  set(${result} ${sources} PARENT_SCOPE)
+  set(cases)
+  list(REMOVE_DUPLICATES epilogues)
+  foreach(epilogue ${epilogues})
+    list(JOIN ways_of_${epilogue} ", " ways)
+    string(APPEND cases "    case SparseEpilogue::${epilogue}:\n      return {${ways}};\n")
+  endforeach()
+  configure_file(${CMAKE_CURRENT_SOURCE_DIR}/sparse_products/sparse_ways_sm90.cpp.in
+                 ${folder}/sparse_ways_sm90.cpp @ONLY)
+  set(${kernels} ${sources} PARENT_SCOPE)
+  set(${table} ${folder}/sparse_ways_sm90.cpp PARENT_SCOPE)
 endfunction()

@@ -13,57 +13,12 @@ namespace twill::cuda {
 
 SparseWay sparse_way_sm80(SparseEpilogue epilogue);
 #ifdef TWILL_HAS_CUTLASS
-// One file each: a kernel takes a minute to compile.
-SparseWay sparse_sum_overlapped();
-SparseWay sparse_sum_128x256();
-SparseWay sparse_sum_256x192();
-SparseWay sparse_gelu_overlapped();
-SparseWay sparse_gelu_128x256();
-SparseWay sparse_gelu_gradient_128x256();
-SparseWay sparse_gelu_slope_overlapped();
-SparseWay sparse_times_slope_overlapped();
-SparseWay sparse_weight_gradient_128x256();
-SparseWay sparse_weight_gradient_256x192();
-SparseWay sparse_relu2_overlapped();
-SparseWay sparse_relu2_gradient_128x256();
-SparseWay sparse_swiglu_128x256();
-SparseWay sparse_geglu_128x256();
-SparseWay sparse_geglu_tanh_128x256();
+std::vector<SparseWay> sparse_ways_sm90(SparseEpilogue epilogue);  // written by the build
+#else
+static std::vector<SparseWay> sparse_ways_sm90(SparseEpilogue) { return {}; }
 #endif
 
 namespace {
-
-std::vector<SparseWay> sparse_ways_sm90(SparseEpilogue epilogue) {
-#ifdef TWILL_HAS_CUTLASS
-  switch (epilogue) {
-    case SparseEpilogue::kSum:
-      return {sparse_sum_overlapped(), sparse_sum_128x256(), sparse_sum_256x192()};
-    case SparseEpilogue::kGelu:
-      return {sparse_gelu_overlapped(), sparse_gelu_128x256()};
-    case SparseEpilogue::kGeluGradient:
-      return {sparse_gelu_gradient_128x256()};
-    case SparseEpilogue::kGeluSlope:
-      return {sparse_gelu_slope_overlapped()};
-    case SparseEpilogue::kTimesSlope:
-      return {sparse_times_slope_overlapped()};
-    case SparseEpilogue::kWeightGradient:
-      return {sparse_weight_gradient_128x256(), sparse_weight_gradient_256x192()};
-    case SparseEpilogue::kRelu2:
-      return {sparse_relu2_overlapped()};
-    case SparseEpilogue::kRelu2Gradient:
-      return {sparse_relu2_gradient_128x256()};
-    case SparseEpilogue::kSwiglu:
-      return {sparse_swiglu_128x256()};
-    case SparseEpilogue::kGeglu:
-      return {sparse_geglu_128x256()};
-    case SparseEpilogue::kGegluTanh:
-      return {sparse_geglu_tanh_128x256()};
-  }
-#else
-  static_cast<void>(epilogue);
-#endif
-  return {};
-}
 
 using SparseWays = std::array<std::vector<SparseWay>, kSparseEpilogues>;
 
