@@ -32,7 +32,7 @@ TEST(Route, AsBuiltEverythingIsPlainAndDense) {
 TEST(Route, LeavesZerosOutOfManyTokensAlone) {
   Tensor storage(DType::kU8, {64});
   Route route;
-  route.forward.packed = {.shape = {}, .storage = storage.view()};
+  route.forward.packed = without_zeros({.shape = {}, .storage = storage.view()});
   route.forward.activations = 0.5;
   for (const std::int64_t tokens : {kFewestPackedTokens - 1, kFewestPackedTokens}) {
     const bool many = tokens == kFewestPackedTokens;
@@ -130,7 +130,7 @@ TEST_F(RoutedLinear, AnOperandStandsForTheWeightInItsProductAlone) {
   ASSERT_NE(with_other.y, plain.y);
   ASSERT_NE(with_other.dx, plain.dx);
 
-  of.route().forward.operand = other.view();
+  of.route().forward.operand = dense(other.view());
   EXPECT_FALSE(of.route().takes_weight());
   Results routed = of.run();
   EXPECT_EQ(routed.y, with_other.y);
@@ -138,7 +138,7 @@ TEST_F(RoutedLinear, AnOperandStandsForTheWeightInItsProductAlone) {
   EXPECT_EQ(routed.dw, plain.dw);
 
   of.route() = {};
-  of.route().dgrad.operand = other.view();
+  of.route().dgrad.operand = dense(other.view());
   EXPECT_FALSE(of.route().takes_weight());
   routed = of.run();
   EXPECT_EQ(routed.y, plain.y);
@@ -151,7 +151,7 @@ TEST_F(RoutedLinear, OperandsHoldInEveryPass) {
   RoutedLayer of;
   const Tensor other = of.other_weight();
   const Values with_other = of.run_with(other).y;
-  of.route().forward.operand = other.view();
+  of.route().forward.operand = dense(other.view());
   EXPECT_EQ(of.run(/*as_trained=*/false).y, with_other);
 }
 
@@ -196,7 +196,7 @@ TEST_F(RoutedLinear, RoundsWhatEntersEachProductAndNothingOutsideTraining) {
   const Tensor x = rounded(of.bench.x.view(), Fp8Format::kE4m3),
                w = rounded(of.weight().value, Fp8Format::kE4m3),
                dy = rounded(of.bench.dout.view(), Fp8Format::kE5m2);
-  of.route().forward.operand = of.route().dgrad.operand = w.view();
+  of.route().forward.operand = of.route().dgrad.operand = dense(w.view());
   of.layer.forward(pass, x.view(), of.bench.out.view());
   of.layer.dgrad(pass, dy.view(), of.bench.dx.view());
   of.layer.wgrad(pass, x.view(), dy.view());

@@ -80,10 +80,10 @@ TEST(TargetLoss, MeansAreAddedWhereTheyAreAskedFor) {
   of.set_losses({1.0, 0.0, 3.0});
   of.loss.count(of.pass);
   assign(mean.view(), {77.0});
-  of.loss.add_mean(of.pass, mean.view(), /*accumulate=*/false);
+  of.loss.add_mean(of.pass, {}, mean.view(), /*accumulate=*/false);
   EXPECT_EQ(values_of(mean.view()), Values{2.0}) << "overwritten";
   EXPECT_EQ(of.loss.read(of.pass).mean, 2.0);
-  of.loss.add_mean(of.pass, mean.view(), /*accumulate=*/true);
+  of.loss.add_mean(of.pass, {}, mean.view(), /*accumulate=*/true);
   EXPECT_EQ(values_of(mean.view()), Values{4.0}) << "added to";
   EXPECT_EQ(of.loss.read(of.pass).mean, 2.0) << "of the last pass";
 }
