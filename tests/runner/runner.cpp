@@ -35,7 +35,8 @@ double seconds_since(Clock::time_point start) {
 // A process whose output goes to a file without a name.
 class Child {
  public:
-  // `events`: the child is told the number of a pipe's end as --worker=N.
+  // Holds the end of a pipe, whose closing says that it has ended. `has_events`: it is told the number of
+  // that end as --worker=N.
   Child(std::vector<std::string> command, bool has_events) {
     char path[] = "/tmp/twill_tests.XXXXXX";
     output_ = ::mkostemp(path, O_CLOEXEC | O_APPEND);
@@ -55,7 +56,7 @@ class Child {
       ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a runner that is killed leaves no worker behind
       if (::getppid() != parent) ::_exit(127);
       ::setpgid(0, 0);  // so that all of a test ends with it
-      if (has_events) ::fcntl(ends[1], F_SETFD, 0);
+      ::fcntl(ends[1], F_SETFD, 0);
       const int nothing = ::open("/dev/null", O_RDONLY | O_CLOEXEC);
       ::dup2(nothing, STDIN_FILENO);
       ::dup2(output_, STDOUT_FILENO);

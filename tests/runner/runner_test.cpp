@@ -155,6 +155,20 @@ TEST(Runner, RunsScripts) {
   EXPECT_NE(results[1].text.find("exit code 4"), std::string::npos);
 }
 
+// Others go on beside it: the first to end is told first.
+TEST(Runner, StopsAScriptThatHangs) {
+  testing::internal::CaptureStdout();
+  const std::vector<Result> results = run_all(
+      {}, {{"hangs", {"/bin/sh", "-c", "sleep 20"}}, {"good", {"/bin/sh", "-c", "sleep 0.2"}}},
+      {.jobs = 2, .timeout = 2.0});
+  testing::internal::GetCapturedStdout();
+  ASSERT_EQ(results.size(), 2u);
+  EXPECT_EQ(results[0].name, "good");
+  EXPECT_EQ(results[0].status, Status::kPassed);
+  EXPECT_EQ(results[1].status, Status::kFailed);
+  EXPECT_NE(results[1].text.find("was stopped after 2 s"), std::string::npos);
+}
+
 TEST(RunnerEvents, ComeBackHoweverTheyAreCut) {
   const Result sent{
       .name = "A.b/0", .status = Status::kSkipped, .seconds = 1.5, .text = "two\nlines"};
