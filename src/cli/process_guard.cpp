@@ -4,6 +4,7 @@
 #include <execinfo.h>
 #include <fcntl.h>
 #include <signal.h>
+#include <sys/mman.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -76,9 +77,17 @@ void on_failed_allocation() {
   std::abort();
 }
 
-[[gnu::noinline]] void grow_stack() {
+[[gnu::noinline]] void touch_stack() {
   volatile char frame[kStackBytes];
   for (std::size_t at = 0; at < kStackBytes; at += 4096) frame[kStackBytes - 1 - at] = 0;
+}
+
+void grow_stack() {
+  // Touching a stack that cannot grow is the very SIGSEGV.
+  void* room = ::mmap(nullptr, 2 * kStackBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+  if (room == MAP_FAILED) std::_Exit(tell_out_of_memory());
+  ::munmap(room, 2 * kStackBytes);
+  touch_stack();
 }
 
 // The C library loads its unwinder when a thread first ends, and aborts where it cannot.

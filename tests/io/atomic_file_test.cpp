@@ -158,7 +158,7 @@ TEST(AtomicFileErrors, MissingFolderAndMissingFile) {
   EXPECT_EQ(error_text([&] { read_file(path); }),
             "cannot read " + path + ": No such file or directory");
   EXPECT_EQ(error_text([&] { read_file(folder.path()); }),
-            "cannot read " + folder.path() + ": Is a directory");
+            "cannot read " + folder.path() + ": not a file");
 }
 
 TEST(AtomicFileErrors, ReadOnlyPlaces) {

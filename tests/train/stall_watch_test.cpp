@@ -1,12 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "train/metrics/stall_watch.h"
 
+#include <atomic>
 #include <cmath>
 #include <functional>
 #include <random>
+#include <utility>
 
 #include <fmt/format.h>
 #include <gtest/gtest.h>
+
+#include "base/require.h"
+#include "io/error_text.h"
+#include "io/temp_dir.h"
+#include "train/run/checkpoint.h"
+#include "train/run/training_run.h"
+#include "train/tiny_run.h"
 
 namespace twill {
 namespace {
@@ -101,6 +110,43 @@ TEST(StallWatch, StandsAfterAReplayWhereItStood) {
     EXPECT_EQ(got, expected) << stop;
     EXPECT_EQ(expected.size(), 1u);
   }
+}
+
+struct AlarmListener : TrainingListener {
+  void on_alarm(std::int64_t step, const std::string& what) override {
+    steps.push_back(step);
+    text = what;
+  }
+  std::vector<std::int64_t> steps;
+  std::string text;
+};
+
+// Without a learning rate nothing is learnt.
+TEST(StallAlarm, IsToldWrittenAndStops) {
+  const TempDir dir;
+  const std::atomic<bool> never{false};
+  const auto train = [&](const std::string& name, const std::string& on_stall) {
+    AlarmListener listener;
+    const std::vector<std::string> settings = tiny_settings(
+        {"run.dir=" + dir.path(), "run.name=" + name, "optimizer.lr=0", "train.steps=240",
+         "health.stall_window=20", "health.on_stall=" + on_stall, "checkpoint.every=0"});
+    const std::string error = error_text([&] {
+      run_training({.config_file = "", .overrides = settings, .resume = ""}, listener, never);
+      fail("done");
+    });
+    return std::pair(error, listener.steps);
+  };
+  const auto [warned, told] = train("w", "warn");
+  EXPECT_EQ(warned, "done");
+  ASSERT_EQ(told.size(), 1u);
+  const std::string metrics = content_of(dir / "w/metrics.jsonl");
+  EXPECT_NE(metrics.find("\"alarm\":\"loss stall\",\"window\":20"), std::string::npos);
+  EXPECT_TRUE(train("o", "off").second.empty());
+  const auto [stopped, steps] = train("s", "stop");
+  EXPECT_EQ(steps, told);
+  EXPECT_NE(stopped.find("and saved: go on with --resume " + dir.path() + "/s"), std::string::npos)
+      << stopped;
+  EXPECT_EQ(list_checkpoints(dir / "s/checkpoints").size(), 1u);
 }
 
 }  // namespace

@@ -18,7 +18,7 @@ constexpr std::size_t kWindowsCompared = 3;
 constexpr double kLeastErrors = 0.5;
 constexpr double kLowestLr = 0.3;  // of the peak
 
-double median_of(std::vector<double> values) {
+double middle_of(std::vector<double> values) {
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;
@@ -29,7 +29,7 @@ double noise_of(std::span<const double> losses) {
   std::vector<double> differences;
   for (std::size_t i = 1; i < losses.size(); ++i)
     differences.push_back(std::abs(losses[i] - losses[i - 1]));
-  return median_of(std::move(differences)) / (0.6745 * std::numbers::sqrt2);
+  return middle_of(std::move(differences)) / (0.6745 * std::numbers::sqrt2);
 }
 
 }  // namespace
@@ -67,12 +67,12 @@ std::optional<Stall> StallWatch::judge(std::int64_t step) const {
   const auto window = static_cast<std::size_t>(options_.window);
   const std::span<const double> all = std::span(losses_).last(kWindowsCompared * window);
   const auto early = all.first(window), late = all.last(window);
-  const double before = median_of({early.begin(), early.end()});
-  const double now = median_of({late.begin(), late.end()});
+  const double before = middle_of({early.begin(), early.end()});
+  const double now = middle_of({late.begin(), late.end()});
   // The error of a median is 1.2533 sigma over the root of the count; there are two of them.
   const double error =
       1.2533 * noise_of(late) * std::sqrt(2.0 / static_cast<double>(options_.window));
-  if (before - now >= kLeastErrors * error) return std::nullopt;
+  if (before - now > kLeastErrors * error) return std::nullopt;
   return Stall{.step = step, .window = options_.window, .before = before, .now = now};
 }
 

@@ -4,7 +4,9 @@
 #include <filesystem>
 #include <system_error>
 
+#include "base/require.h"
 #include "io/atomic_file.h"
+#include "train/run/run_folder.h"
 
 namespace twill {
 
@@ -31,6 +33,13 @@ MetricRecord stall_record(const Stall& stall) {
       .add("median_before", stall.before)
       .add("median_now", stall.now);
   return record;
+}
+
+void fail_stalled(const Stall& stall, const std::string& run) {
+  fail(
+      "step {}: {}; stopped (health.on_stall = \"stop\") and saved: go on with --resume {} "
+      "health.on_stall=warn",
+      stall.step, stall.text(), shell_quoted(run));
 }
 
 }  // namespace twill

@@ -17,4 +17,7 @@ StallWatch stall_watch_of(const RunConfig& config, const std::string& metrics_fi
 
 MetricRecord stall_record(const Stall& stall);
 
+// health.on_stall = "stop", behind the saving of the state: it is as good as that of a run that goes on.
+[[noreturn]] void fail_stalled(const Stall& stall, const std::string& run);
+
 }  // namespace twill

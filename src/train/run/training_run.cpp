@@ -25,6 +25,7 @@
 #include "train/run/run_data.h"
 #include "train/run/run_folder.h"
 #include "train/run/run_metrics.h"
+#include "train/run/source_facts.h"
 #include "train/run/sparsity_records.h"
 #include "train/run/stall_alarm.h"
 #include "train/run/step_record.h"
@@ -182,7 +183,7 @@ class Run final : public OpenRun {
             .num_parameters = num_parameters(config().model),
             .train_tokens = data_.train_tokens,
             .validation_tokens = data_.validation_tokens,
-            .sources = source_facts(),
+            .sources = source_facts(data_, config()),
             .validated_by = data_.validated_by,
             .data_notes = data_.notes,
             .first_validation_loss = metrics.first_validation_loss,
@@ -191,18 +192,6 @@ class Run final : public OpenRun {
             .runs = config().recipe.is_dense()
                         ? std::string()
                         : runs_text(config().recipe, trainer_->sparsity().runs())};
-  }
-
-  std::vector<SourceFacts> source_facts() const {
-    const auto examples = static_cast<double>(config().train.steps * config().accumulation() *
-                                              config().train.micro_batch);
-    std::vector<SourceFacts> facts;
-    for (const DataSourceFacts& source : data_.sources)
-      facts.push_back({.name = source.name,
-                       .tokens = source.tokens,
-                       .share = source.share,
-                       .epochs = examples * source.share / static_cast<double>(source.examples)});
-    return facts;
   }
 
   // Every value as it is, the folder's name included.
@@ -248,8 +237,9 @@ class Run final : public OpenRun {
     const std::optional<Stall> stall = watch(*result);
     if (due(result->step, config().eval.every, config().train.steps)) evaluate();
     if (due(result->step, config().checkpoint.every, config().train.steps)) save();
-    if (stall && config().health.on_stall == "stop") stop_at(*stall);
-    return true;
+    if (!stall || config().health.on_stall != "stop") return true;
+    if (saved_step_ != stall->step) save();
+    fail_stalled(*stall, folder_->path());
   }
 
   std::optional<Stall> watch(const StepResult& result) {
@@ -259,15 +249,6 @@ class Run final : public OpenRun {
     if (stall) metrics_.write(stall_record(*stall));
     if (stall) listener_.on_alarm(stall->step, stall->text());
     return stall;
-  }
-
-  // The state is as good as that of a run that goes on: it is kept.
-  [[noreturn]] void stop_at(const Stall& stall) {
-    if (saved_step_ != stall.step) save();
-    fail(
-        "step {}: {}; stopped (health.on_stall = \"stop\") and saved: go on with --resume {} "
-        "health.on_stall=warn",
-        stall.step, stall.text(), shell_quoted(folder_->path()));
   }
 
   std::optional<StepResult> observed_step() {

@@ -6,16 +6,11 @@
 
 #include "io/config/toml_config.h"
 #include "io/error_text.h"
+#include "io/repeated.h"
 #include "io/temp_dir.h"
 
 namespace twill {
 namespace {
-
-std::string repeated(std::string_view part, int times) {
-  std::string text;
-  for (int i = 0; i < times; ++i) text += part;
-  return text;
-}
 
 std::string refusal(const std::string& text) {
   try {

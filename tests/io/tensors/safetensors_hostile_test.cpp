@@ -7,6 +7,7 @@
 #include <gtest/gtest.h>
 
 #include "io/error_text.h"
+#include "io/repeated.h"
 #include "io/temp_dir.h"
 #include "io/tensors/safetensors.h"
 
@@ -26,12 +27,6 @@ std::string file_of(std::string_view header, std::size_t data_bytes) {
 // A header with one tensor, whose fields are given.
 std::string one_tensor(std::string_view fields, std::size_t data_bytes = 8) {
   return file_of("{\"w\":{" + std::string(fields) + "}}", data_bytes);
-}
-
-std::string repeated(std::string_view text, int times) {
-  std::string all;
-  for (int i = 0; i < times; ++i) all += text;
-  return all;
 }
 
 struct Hostile {
