@@ -236,6 +236,19 @@ int renameat(int from_folder, const char* from, int to_folder, const char* to) {
   return real(from_folder, from, to_folder, to);
 }
 
+int openat(int folder, const char* path, int flags, ...) {
+  static auto* real = next<int(int, const char*, int, ...)>("openat");
+  va_list rest;
+  va_start(rest, flags);
+  const unsigned mode = va_arg(rest, unsigned);
+  va_end(rest);
+  if ((flags & O_ACCMODE) != O_RDONLY && refuses(kOpen, CALLER)) {
+    errno = ENOSPC;
+    return -1;
+  }
+  return real(folder, path, flags, mode);
+}
+
 int open(const char* path, int flags, ...) {
   static auto* real = next<int(const char*, int, ...)>("open");
   va_list rest;

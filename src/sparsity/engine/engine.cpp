@@ -180,8 +180,7 @@ std::vector<StateTensor> SparsityEngine::state_tensors() const {
 }
 
 StateTexts SparsityEngine::state_texts() const {
-  StateTexts texts{{"prepared", fmt::to_string(prepared_)},
-                   {"runs", runs_text(at_.recipe(), runs_)}};
+  StateTexts texts{{"prepared", fmt::to_string(prepared_)}};
   at_.save(texts);
   weights_.save(texts);
   topology_.save(texts);

@@ -26,8 +26,8 @@ namespace {
 class MemoryWork final : public SessionWork {
  public:
   explicit MemoryWork(const SessionOptions& options) {
-    RunConfig config =
-        read_run_config(options.config_file, overrides_of(options, /*is_resumed=*/false));
+    RunConfig config = read_run_config(
+        options.config_file, overrides_of(options, /*is_resumed=*/false), NoRecipe::kPreset);
     require_in_memory(options, config);
     std::optional<AnyModel> start;
     if (!config.train.start_from.empty()) {

@@ -18,7 +18,9 @@ constexpr std::size_t kWindowsCompared = 3;
 constexpr double kLeastErrors = 0.5;
 constexpr double kLowestLr = 0.3;  // of the peak
 
+// 0 of none.
 double middle_of(std::vector<double> values) {
+  if (values.empty()) return 0.0;
   const auto middle = values.begin() + static_cast<std::ptrdiff_t>(values.size() / 2);
   std::ranges::nth_element(values, middle);
   return *middle;

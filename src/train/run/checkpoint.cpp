@@ -292,10 +292,8 @@ std::int64_t num_projected_layers(const std::string& checkpoint) {
 }
 
 std::string runs_of_checkpoint(const std::string& checkpoint) {
-  if (!is_sparse(SafetensorsFile(file_in(checkpoint, kModelFile)))) return {};
-  const SafetensorsFile file(file_in(checkpoint, kSparsityFile));
-  const auto found = file.metadata().find(std::string(kSparsityPrefix) + "runs");
-  return found == file.metadata().end() ? std::string() : found->second;
+  const std::optional<RunMark> mark = read_mark(checkpoint);
+  return mark ? mark->runs : std::string();
 }
 
 ModelConfig load_model_config(const std::string& checkpoint) {

@@ -19,6 +19,7 @@ namespace {
 constexpr const char* kRunKey = "twill.run";
 constexpr const char* kConfigKey = "twill.config";
 constexpr const char* kArithmeticKey = "twill.arithmetic";
+constexpr const char* kRunsKey = "twill.runs";
 
 // exp, log and their like are the C library's.
 std::string c_library() {
@@ -38,7 +39,10 @@ RunMark mark_of(const Trainer& trainer) {
   return {.run = config.run.id,
           .step = trainer.progress().step,
           .config = fixed_lines([&](FieldVisitor& visit) { config.fields(visit); }, also),
-          .arithmetic = arithmetic_of(trainer.context())};
+          .arithmetic = arithmetic_of(trainer.context()),
+          .runs = config.recipe.is_dense()
+                      ? std::string()
+                      : runs_text(config.recipe, trainer.sparsity().runs())};
 }
 
 void write_mark(const Folder& checkpoint, const RunMark& mark, const std::string& weights) {
@@ -48,17 +52,20 @@ void write_mark(const Folder& checkpoint, const RunMark& mark, const std::string
                      {kRunKey, mark.run},
                      {kStepKey, std::to_string(mark.step)},
                      {kConfigKey, mark.config},
-                     {kArithmeticKey, mark.arithmetic}});
+                     {kArithmeticKey, mark.arithmetic},
+                     {kRunsKey, mark.runs}});
 }
 
 std::optional<RunMark> read_mark(const std::string& checkpoint) {
   const std::string path = file_in(checkpoint, kRunFile);
   if (!path_exists(path)) return std::nullopt;
   const SafetensorsFile file(path);
+  const auto runs = file.metadata().find(kRunsKey);
   return RunMark{.run = metadata_at(file, kRunKey),
                  .step = number_at(file, kStepKey),
                  .config = metadata_at(file, kConfigKey),
-                 .arithmetic = metadata_at(file, kArithmeticKey)};
+                 .arithmetic = metadata_at(file, kArithmeticKey),
+                 .runs = runs != file.metadata().end() ? runs->second : std::string()};
 }
 
 std::string arithmetic_of(const Context& context) {

@@ -20,6 +20,7 @@ struct RunMark {
   std::int64_t step = 0;
   std::string config;      // every key that decides what is learnt (io/config_lines.h)
   std::string arithmetic;  // instruction sets and libraries that decide bits
+  std::string runs;        // what is trained (sparsity/plan/what_runs.h); empty: dense
 };
 
 RunMark mark_of(const Trainer& trainer);

@@ -128,6 +128,7 @@ void Step::micro_batch(std::int64_t index) {
 
 bool Step::gradients() {
   const std::int64_t count = config_.accumulation();
+  if (*stop_) return false;
   if (!device_) data_.fill(first(), batch_.rows(0, windows()));
   count_targets();
   for (std::int64_t index = 0; index < count; ++index) {

@@ -22,6 +22,12 @@ class SessionInFolder : public testing::Test {
     more.push_back("run.dir=" + dir_.path());
     return tiny_settings(more);
   }
+  // The same for who brings a recipe of his own.
+  std::vector<std::string> without_recipe(const std::vector<std::string>& more) const {
+    std::vector<std::string> all = settings(more);
+    std::erase(all, "recipe=dense");
+    return all;
+  }
   void expect_same_end(const std::string& a, const std::string& b) const {
     for (const char* file : {"model", "state", "sparsity"}) {
       const std::string name = std::string("/checkpoints/step-00000012/") + file + ".safetensors";
@@ -85,11 +91,11 @@ TEST_F(SessionInFolder, ResumesRunsOfTheCommandAndIsResumedByIt) {
 
 TEST_F(SessionInFolder, TakesARecipeAsAValue) {
   train_by_command({"run.name=named", "recipe=ste"});
-  Session::start({.settings = settings({"run.name=value"}), .recipe = Recipe::named("ste")})
+  Session::start({.settings = without_recipe({"run.name=value"}), .recipe = Recipe::named("ste")})
       .train(every);
   Recipe built("mine");
   built.add_phase({"weights.pattern=2:4", "weights.projection=hard", "weights.refresh=1"});
-  Session::start({.settings = settings({"run.name=built"}), .recipe = built}).train(every);
+  Session::start({.settings = without_recipe({"run.name=built"}), .recipe = built}).train(every);
   expect_same_end("named", "value");
   const RunConfig saved = RunFolder::open(dir_ / "built", "runs").read_config();
   EXPECT_EQ(saved.recipe.name, "mine");
