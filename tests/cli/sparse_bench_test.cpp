@@ -168,7 +168,7 @@ TEST_F(SparseBench, PlanSaysWhenItIsNotFollowed) {
   ASSERT_EQ(masked.exit_code, 0) << masked.err;
   expect_match(masked.out, "recipe.execution = \"masked\": a run would not follow the table");
   expect_match(masked.out, "topology of density 0.2, never moved");
-  expect_error({"plan"}, "recipe dense is dense: there is nothing to plan");
+  expect_error({"plan", "recipe=dense"}, "recipe dense is dense: there is nothing to plan");
   expect_error({"plan", "recipe=fst", "plan=none.toml"}, "none.toml");
   expect_error({"plan", "--frash"}, "--fresh");
 }

@@ -60,14 +60,14 @@ TEST_F(SparsityCommand, RecipesExplainsOne) {
 }
 
 TEST_F(SparsityCommand, TuneDecayTriesRemembersAndChooses) {
-  const std::vector<std::string> words{"tune",      "decay", "--steps",    "4",      "--out", "t",
-                                       "--lambdas", "0,100", "recipe=fst", "--json", "t.json"};
-  const ProcessResult first = twill(words, tiny_settings());
+  const std::vector<std::string> words{"tune", "decay",     "--steps", "4",      "--out",
+                                       "t",    "--lambdas", "0,100",   "--json", "t.json"};
+  const ProcessResult first = twill(words, tiny_settings({"recipe=fst"}));
   ASSERT_EQ(first.exit_code, 0) << first.err;
   expect_contains(first.out, "the yardstick");
   expect_contains(first.out, "window of mu: 0.60 to 0.95");
   expect_contains(content_of(dir_ / "t.json"), "\"verdict\"");
-  const ProcessResult again = twill(words, tiny_settings());
+  const ProcessResult again = twill(words, tiny_settings({"recipe=fst"}));
   EXPECT_EQ(again.exit_code, 0) << again.err;
   expect_contains(again.out, "(done before)");
   EXPECT_EQ(std::ranges::count(content_of(dir_ / "t/tune.jsonl"), '\n'), 4);

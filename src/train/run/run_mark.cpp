@@ -40,9 +40,8 @@ RunMark mark_of(const Trainer& trainer) {
           .step = trainer.progress().step,
           .config = fixed_lines([&](FieldVisitor& visit) { config.fields(visit); }, also),
           .arithmetic = arithmetic_of(trainer.context()),
-          .runs = config.recipe.is_dense()
-                      ? std::string()
-                      : runs_text(config.recipe, trainer.sparsity().runs())};
+          .runs = config.recipe.is_dense() ? std::string()
+                                           : runs_text(config.recipe, trainer.sparsity().runs())};
 }
 
 void write_mark(const Folder& checkpoint, const RunMark& mark, const std::string& weights) {
