@@ -80,6 +80,7 @@ void on_failed_allocation() {
 [[gnu::noinline]] void touch_stack() {
   volatile char frame[kStackBytes];
   for (std::size_t at = 0; at < kStackBytes; at += 4096) frame[kStackBytes - 1 - at] = 0;
+  static_cast<void>(frame[0]);
 }
 
 void grow_stack() {

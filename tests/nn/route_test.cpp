@@ -83,7 +83,8 @@ struct Results {
 struct RoutedLayer {
   explicit RoutedLayer(bool rounds = false)
       : bench(kIn, kOut, {.rounds_operands = rounds}),
-        layer(bench.builder, "linear", {.in = kIn, .out = kOut, .bias = false}) {
+        layer(bench.builder, "linear",
+              {.in = kIn, .out = kOut, .bias = false, .family = LayerFamily::kFfn}) {
     bench.builder.commit();
     fill(bench.x.view());
     fill(bench.dout.view());

@@ -12,7 +12,7 @@
 namespace twill {
 namespace {
 
-constexpr std::int64_t kPiece = 1 << 16;  // numbers; at most 512 KiB, which a cache holds
+constexpr std::int64_t kNumbersAtOnce = 1 << 16;  // numbers; at most 512 KiB, which a cache holds
 
 float to_float(double v) { return static_cast<float>(v); }
 
@@ -50,9 +50,9 @@ void read_as_f32(FloatFormat format, std::int64_t count, const ByteReader& read,
                  float* destination) {
   const std::int64_t size = size_of(format);
   if (format == FloatFormat::kF32) return read(0, destination, count * size);
-  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(count, kPiece) * size));
-  for (std::int64_t first = 0; first < count; first += kPiece) {
-    const std::int64_t numbers = std::min(kPiece, count - first);
+  std::vector<std::byte> piece(static_cast<std::size_t>(std::min(count, kNumbersAtOnce) * size));
+  for (std::int64_t first = 0; first < count; first += kNumbersAtOnce) {
+    const std::int64_t numbers = std::min(kNumbersAtOnce, count - first);
     read(first * size, piece.data(), numbers * size);
     convert(format, piece.data(), numbers, destination + first);
   }
