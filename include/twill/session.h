@@ -104,7 +104,7 @@ class Session {
 
   // One optimizer step. Throws behind the last one, and under train.on_nonfinite=stop (the default) where
   // loss or gradient is not finite: the state is then the one before the step, which a run in a folder
-  // has saved.
+  // has saved. Under health.on_stall=stop it throws behind a step that was taken.
   StepReport step();
   bool done() const;  // all of train.steps are taken
   // Steps until done() or until `after_step`, called behind each, returns false. A run in a folder is saved

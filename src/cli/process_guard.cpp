@@ -5,6 +5,7 @@
 #include <fcntl.h>
 #include <signal.h>
 #include <sys/mman.h>
+#include <sys/resource.h>
 #include <unistd.h>
 
 #include <cstdlib>
@@ -84,6 +85,8 @@ void on_failed_allocation() {
 }
 
 void grow_stack() {
+  rlimit limit{};
+  if (::getrlimit(RLIMIT_STACK, &limit) == 0 && limit.rlim_cur < 3 * kStackBytes) return;
   // Touching a stack that cannot grow is the very SIGSEGV.
   void* room = ::mmap(nullptr, 2 * kStackBytes, PROT_READ, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
   if (room == MAP_FAILED) std::_Exit(tell_out_of_memory());

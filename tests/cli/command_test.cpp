@@ -277,7 +277,7 @@ TEST_F(Command, AWidthThatAPatternCannotDivideIsRefusedWithTheKey) {
   EXPECT_EQ(refused.err,
             "twill: recipe: weights.pattern = \"2:4-transposable\" needs the inputs of "
             "blocks.0.ffn.input to be a multiple of 4, got 18; change model.width (the nearest is "
-            "20), or leave the layer out with recipe.layers\n");
+            "20), leave the layer out with recipe.layers, or set recipe=dense\n");
   EXPECT_FALSE(std::filesystem::exists(dir_ / "runs"));
 }
 

@@ -193,5 +193,34 @@ TEST(PlanTable, ShowsCostsGainAndBreakEven) {
             std::string::npos);
 }
 
+// A named recipe that is slower than dense says so, by how much, and what else there is.
+TEST(PlanReport, SaysBeforeTheFirstStepThatARecipeIsSlowerThanDense) {
+  Plan plan;
+  plan.execution = Execution::kAuto;
+  PlanEntry entry;
+  entry.outputs = 64;
+  entry.inputs = 16;
+  entry.layers = 2;
+  entry.dense = {.forward = 1e-3, .dgrad = 1e-3, .wgrad = 1e-3};
+  entry.packed = {.forward = 1e-3, .dgrad = 1e-3, .wgrad = 1e-3};
+  entry.density = 0.5;
+  entry.forward_below = 0.6;
+  plan.layer = {entry};
+  EXPECT_EQ(slower_text(plan), "");
+  plan.layer[0].sampling = 1.5e-3;
+  EXPECT_EQ(
+      slower_text(plan),
+      "slower   phase 0: as written these matrices take 1.50 times as long as dense\n"
+      "         recipe.execution=fastest may train matrices dense, recipe=dense trains all so\n");
+  EXPECT_NE(plan_lines(plan).find("1.50 times as long"), std::string::npos);
+  plan.layer[0].forward_below = 0.0;
+  EXPECT_NE(slower_text(plan).find("take at least 1.50 times"), std::string::npos);
+  plan.layer[0].sampling = 0.0;
+  EXPECT_NE(slower_text(plan).find("none of its products leaves zeros out here"),
+            std::string::npos);
+  plan.execution = Execution::kFastest;
+  EXPECT_EQ(slower_text(plan), "");
+}
+
 }  // namespace
 }  // namespace twill::cli

@@ -3,6 +3,8 @@
 #include <gtest/gtest.h>
 
 #include "io/config/toml_config.h"
+#include "io/temp_dir.h"
+#include "support/expect_error.h"
 #include "train/run/preset_training.h"
 #include "train/run/run_config.h"
 
@@ -40,6 +42,26 @@ TEST(DefaultRecipe, StepsAsideForANamedOne) {
 TEST(DefaultRecipe, IsDenseForPublishedModelsAndForWhoAsksForNone) {
   EXPECT_TRUE(trained({"model=gpt2-124m"}).recipe.is_dense());
   EXPECT_TRUE(read_run_config("", {}).recipe.is_dense());
+}
+
+TEST(DefaultRecipe, IsNoneForWeightsFromElsewhere) {
+  EXPECT_TRUE(trained({"train.start_from=gpt2"}).recipe.is_dense());
+}
+
+TEST(DefaultRecipe, LeavesHintsOfForeignWordsInPlace) {
+  expect_error([] { (void)trained({"learning_rate=1e-3"}); }, "optimizer.lr");
+}
+
+// A file that names the recipe and nothing of its execution is the run's own, whatever that was.
+TEST(RunConfigOver, KeepsWhatTheFileLeavesOpen) {
+  const TempDir dir;
+  const std::string file = dir.write("mine.toml", "recipe = \"fst\"\n");
+  const RunConfig saved = trained({"recipe=fst", "recipe.execution=fastest", "optimizer.lr=1e-3"});
+  const RunConfig wanted = read_run_config_over(saved, file, {});
+  EXPECT_EQ(wanted.recipe.execution, Execution::kFastest);
+  EXPECT_EQ(wanted.optimizer.lr, 1e-3);
+  EXPECT_EQ(read_run_config_over(saved, file, {"recipe.execution=masked"}).recipe.execution,
+            Execution::kMasked);
 }
 
 TEST(PresetTraining, BringsItsOwnRatesAndGivesWayToEveryKey) {

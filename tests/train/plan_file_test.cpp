@@ -98,6 +98,17 @@ TEST_F(PlanFile, IsTakenAsGiven) {
   EXPECT_NE(end_of("off", "model"), end_of("odd", "model"));
 }
 
+TEST_F(PlanFile, OfARecipeAsWrittenTurnsNothingOff) {
+  Plan plan = auto_plan(true);
+  plan.execution = Execution::kAuto;
+  plan.layer.front().on = false;
+  expect_error(
+      [&] {
+        start("off", {"recipe.execution=auto", "plan=" + write("off.toml", plan)});
+      },
+      "off.toml turns matrices off, which only recipe.execution = \"fastest\" may");
+}
+
 TEST_F(PlanFile, IsRefusedBeforeAnythingIsWritten) {
   expect_refused_run(dir_ / "none.toml", "none.toml");
   expect_refused_run(dir_.write("text.toml", "a plan, as it were"), "text.toml");

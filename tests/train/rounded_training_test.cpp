@@ -107,6 +107,18 @@ TEST_F(RoundedTraining, HasNoPackedProducts) {
   EXPECT_EQ(start("masked", {kBf16, "recipe=fst"}), Outcome::kDone);
 }
 
+// As written it runs with dense operands, masked, and is not refused.
+TEST_F(RoundedTraining, RunsNamedRecipesAsWritten) {
+  for (const char* recipe : {"fst", "s-ste", "static"}) {
+    const std::string name = recipe;
+    EXPECT_EQ(start(name, {kBf16, "recipe=" + name, "recipe.execution=auto"}), Outcome::kDone);
+    for (const PlanEntry& entry : read_plan(dir_ / (name + "/plan.toml")).layer) {
+      EXPECT_TRUE(entry.on) << name;
+      EXPECT_FALSE(entry.is_packed()) << name;
+    }
+  }
+}
+
 // So fastest turns every layer off, which is dense training, to the bit; also behind a resume.
 TEST_F(RoundedTraining, FastestIsDense) {
   const std::vector<std::string> automatic{kBf16, "recipe=fst", "recipe.execution=fastest"};

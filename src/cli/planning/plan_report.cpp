@@ -160,13 +160,23 @@ JsonValue json_of(const PlanReport& report, const PhasePlan& phase) {
 
 }  // namespace
 
+// What two timings of the same work differ by.
+constexpr double kSlower = 1.01;
+
 std::string slower_text(const Plan& plan) {
   std::string text;
   for (const PhasePlan& phase : phase_plans(plan)) {
-    if (!phase.measured || phase.planned_seconds <= phase.dense_seconds) continue;
-    text += fmt::format(
-        "{:<9}phase {} as written takes {:.2f} times as long as dense in these matrices\n",
-        text.empty() ? "slower" : "", phase.phase, phase.planned_seconds / phase.dense_seconds);
+    const bool is_slower = phase.measured && phase.planned_seconds > kSlower * phase.dense_seconds;
+    const bool packs_nothing =
+        plan.execution == Execution::kAuto && phase.sparse == 0 && phase.masked > 0;
+    if (!is_slower && !packs_nothing) continue;
+    text += fmt::format("{:<9}phase {}: ", text.empty() ? "slower" : "", phase.phase);
+    // Selections and simulated formats are not timed.
+    text += is_slower
+                ? fmt::format("as written these matrices take {}{:.2f} times as long as dense\n",
+                              packs_nothing ? "at least " : "",
+                              phase.planned_seconds / phase.dense_seconds)
+                : "none of its products leaves zeros out here, so none is quicker than dense\n";
   }
   if (text.empty()) return text;
   return text +
@@ -207,7 +217,10 @@ std::string plan_table(const PlanReport& report) {
       if (entry.phase == phase->phase) text += entry_row(entry, report.plan.tokens);
     text += phase_verdict(report, *phase);
   }
-  if (report.plan.slows_too_much) text += "\noff because " + slowing_text(report.plan) + "\n";
+  if (report.plan.slows_too_much)
+    text += (report.plan.execution == Execution::kFastest ? "\noff because "
+                                                          : "\nnothing is packed because ") +
+            slowing_text(report.plan) + "\n";
   if (report.dense_step_seconds <= 0.0) return text;
   const bool moves = std::ranges::find(report.is_moving, true) != report.is_moving.end();
   text += fmt::format("\ndense step    {:>8.1f} ms   measured\n",

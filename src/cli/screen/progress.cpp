@@ -9,6 +9,7 @@
 #include "cli/screen/terminal.h"
 #include "cli/screen/text_format.h"
 #include "train/run/run_folder.h"
+#include "train/run/sparsity_records.h"
 
 namespace twill::cli {
 namespace {
@@ -159,6 +160,7 @@ void ProgressView::on_alarm(std::int64_t step, const std::string& what) {
 
 void ProgressView::on_phase(std::int64_t step, const std::string& what) {
   health_.clear();
+  if (what == kDenseSinceAlarm) recipe_ += fmt::format("; {}", what);
   print_line(fmt::format("step {:>5}  phase: {}", step, what));
 }
 

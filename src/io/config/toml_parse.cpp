@@ -88,7 +88,8 @@ ConfigNode parse_toml(std::string_view text, std::string_view origin) {
 }
 
 ConfigNode parse_toml_value(const std::string& text, const std::string& origin) {
-  require_toml_limits(text, origin);
+  // Only lists, tables and further lines can nest or have keys; a path is full of dots.
+  if (text.find_first_of("\n{[") != std::string::npos) require_toml_limits(text, origin);
   ConfigNode node{.value = text, .origin = origin};
   try {
     const toml::table table = toml::parse("value = " + text);

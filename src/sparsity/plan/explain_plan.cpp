@@ -111,7 +111,7 @@ std::vector<ExplainedSite> explain_plan(Context& context, const RecipeConfig& re
     site.unpacked_reason = why_not_packed(context, phase, type);
     std::int64_t rows = shares_memory(context) ? std::min(tokens, kFewTokens) : tokens;
     if (seam.piece > 0) rows = std::min(rows, seam.piece);
-    LayerProbe probe(context, seam, rows, type, phase.wgrad.estimator != WgradEstimator::kDense);
+    LayerProbe probe(context, seam, rows, type, phase.wgrad.is_sample());
     // A device chooses among its ways when a product first runs.
     if (!shares_memory(context)) probe.run_dense();
     {

@@ -316,6 +316,15 @@ LayerProbe::Compared LayerProbe::compare(const PhaseConfig& phase) {
           .packed = {.forward = packed_forward, .dgrad = packed_dgrad, .wgrad = packed_wgrad}};
 }
 
+ProductSeconds LayerProbe::as_in_a_step() {
+  seam_.route = {};
+  heat();
+  const auto time = [&](const auto& body) { return probed_seconds(context_, body); };
+  return {.forward = time([&] { forward(); }), .dgrad = time([&] { dgrad(); }), .wgrad = time([&] {
+                                                                                  wgrad();
+                                                                                })};
+}
+
 double LayerProbe::sampling(const PhaseConfig& phase, double dense_wgrad) {
   route_sample(phase.wgrad.estimator);
   seam_.route.wgrad.packs_sample = false;

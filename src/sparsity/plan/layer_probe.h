@@ -34,6 +34,8 @@ class LayerProbe {
     ProductSeconds dense, packed;
   };
   Compared compare(const PhaseConfig& phase);
+  // The dense part of compare() alone.
+  ProductSeconds as_in_a_step();
   // wgrad by a sample that keeps its zeros, less the dense one of `compare`.
   double sampling(const PhaseConfig& phase, double dense_wgrad);
   // Which products of a pattern take a packed weight, and whether decay is a pass of its own.

@@ -211,9 +211,9 @@ class Planner {
   // What nothing here can pack: what it costs as written, beside dense.
   void measure_masked(PlanEntry& entry, const PhaseConfig& phase) {
     entry.on = true;
-    const bool samples = phase.wgrad.estimator != WgradEstimator::kDense;
+    const bool samples = phase.wgrad.is_sample();
     LayerProbe layer = probe(entry, samples);
-    entry.packed = entry.dense = scaled(layer.dense());
+    entry.packed = entry.dense = scaled(layer.as_in_a_step());
     if (samples) entry.sampling = scale_ * layer.sampling(phase, entry.dense.wgrad / scale_);
     if (phase.weights.is_dense() || phase.weights.is_topology()) return;
     const LayerProbe::Upkeep upkeep{
@@ -267,7 +267,7 @@ class Planner {
   }
 
   void decide_pattern(PlanEntry& entry, const PhaseConfig& phase) {
-    const bool samples = phase.wgrad.estimator != WgradEstimator::kDense;
+    const bool samples = phase.wgrad.is_sample();
     LayerProbe layer = probe(entry, samples);
     const LayerProbe::Compared seconds = layer.compare(phase);
     entry.packed = scaled(seconds.packed);
@@ -287,6 +287,7 @@ class Planner {
     const auto possible = [](double& packed_one, double dense_one) {
       if (!std::isfinite(packed_one)) packed_one = dense_one;
     };
+    const bool packs_sample = samples && std::isfinite(entry.packed.wgrad);
     possible(entry.packed.forward, entry.dense.forward);
     possible(entry.packed.dgrad, entry.dense.dgrad);
     possible(entry.packed.wgrad, entry.dense.wgrad);
@@ -296,12 +297,25 @@ class Planner {
     if (samples && as_written())
       entry.sampling = scale_ * layer.sampling(phase, entry.dense.wgrad / scale_);
     entry.wgrad_below =
-        samples ? below(entry.packed.wgrad, entry.dense.wgrad + entry.sampling) : 0.0;
+        packs_sample ? below(entry.packed.wgrad, entry.dense.wgrad + entry.sampling) : 0.0;
     const LayerProbe::Upkeep upkeep{.packs_forward = entry.packs_forward(),
                                     .packs_dgrad = entry.packs_dgrad(),
                                     .decays_apart = decays_apart()};
     entry.upkeep = layer.pattern_upkeep(phase, upkeep) / static_cast<double>(request_.accumulation);
     entry.on = as_written() || entry.seconds() < kLayerMargin * entry.dense.sum();
+    if (as_written() && entry.forward_below + entry.dgrad_below > 0.0)
+      keep_if_worth_packing(entry, layer, phase);
+  }
+
+  // Packing is paid by all tokens together: where there are few, masked weights are quicker.
+  void keep_if_worth_packing(PlanEntry& entry, LayerProbe& layer, const PhaseConfig& phase) const {
+    const LayerProbe::Upkeep nothing{
+        .packs_forward = false, .packs_dgrad = false, .decays_apart = decays_apart()};
+    PlanEntry masked = entry;
+    masked.forward_below = masked.dgrad_below = 0.0;
+    masked.upkeep =
+        layer.pattern_upkeep(phase, nothing) / static_cast<double>(request_.accumulation);
+    if (entry.seconds() >= kLayerMargin * masked.seconds()) entry = masked;
   }
 
   // On a device AdamW does it on the way: the mask is 1 of some 30 bytes of a weight that it moves.
@@ -328,6 +342,9 @@ class Planner {
     entry.forward_below = lines.forward.below(kProductMargin * entry.dense.forward);
     entry.dgrad_below = lines.dgrad.below(kProductMargin * entry.dense.dgrad);
     entry.wgrad_below = lines.wgrad.below(kProductMargin * entry.dense.wgrad);
+    if (!as_written() || entry.seconds() < kLayerMargin * entry.dense.sum()) return;
+    entry = unpacked_of(entry);
+    entry.upkeep = 0.0;
   }
 
   void measure_lines(const PlanEntry& entry) {

@@ -86,8 +86,9 @@ void PackedLayer::reserve(Builder& builder, const SparseLayer& layer,
   double wgrad = 0.0;
   // Phases may pack by different patterns: the largest form has room.
   const auto add = [&](const Use& use, double below, bool transpose, std::int64_t& bytes) {
+    if (below <= 0.0) return;  // also where the backend packs nothing and has no sizes to tell
     std::optional<PackedShape> shape = packed_shape(context, layer, *use.part, transpose, type_);
-    if (below <= 0.0 || !shape) return;
+    if (!shape) return;
     shape->max_kept = entries_at(layer, below);
     (transpose ? dgrad_kept_ : forward_kept_) =
         std::max(transpose ? dgrad_kept_ : forward_kept_, shape->max_kept);

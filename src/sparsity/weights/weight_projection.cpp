@@ -30,7 +30,7 @@ void require_multiple(const LinearSeam& seam, const WeightsPart& part, bool is_i
   require(
       size % divisor == 0,
       "recipe: weights.pattern = \"{}\" needs the {} of {} to be a multiple of {}, got {}; change "
-      "{} (the nearest is {}), or leave the layer out with recipe.layers",
+      "{} (the nearest is {}), leave the layer out with recipe.layers, or set recipe=dense",
       word_of(part.pattern), is_inputs ? "inputs" : "outputs", seam.name, divisor, size,
       key_of_size(seam, is_inputs),
       std::max<std::int64_t>(1, (size + divisor / 2) / divisor) * divisor);

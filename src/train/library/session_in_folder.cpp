@@ -2,6 +2,9 @@
 #include <atomic>
 #include <utility>
 
+#include <fmt/format.h>
+
+#include "base/log.h"
 #include "base/require.h"
 #include "train/library/own_examples.h"
 #include "train/library/session_settings.h"
@@ -17,6 +20,9 @@ class StepListener final : public TrainingListener {
   void on_step(const StepResult& result, const StepShares&) override { result_ = result; }
   void on_evaluation(std::int64_t, double loss) override { validation_loss_ = loss; }
   void on_health(const HealthSample& sample) override { health_ = report_of(sample); }
+  void on_alarm(std::int64_t step, const std::string& what) override {
+    log_warning(fmt::format("step {}: {}", step, what));
+  }
 
   void forget() {
     validation_loss_.reset();

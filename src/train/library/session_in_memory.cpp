@@ -5,6 +5,7 @@
 #include <optional>
 #include <utility>
 
+#include "base/log.h"
 #include "base/require.h"
 #include "data/token_ids.h"
 #include "io/atomic_file.h"
@@ -19,6 +20,7 @@
 #include "train/run/make_plan.h"
 #include "train/run/run_data.h"
 #include "train/run/run_folder.h"
+#include "train/run/stall_alarm.h"
 
 namespace twill {
 namespace {
@@ -65,6 +67,7 @@ class MemoryWork final : public SessionWork {
           "one, or set train.on_nonfinite=skip",
           result.step, std::isfinite(result.loss) ? "gradient" : "loss");
     }
+    watch(result);
     StepReport report = report_of(result, config);
     if (const auto sample = trainer_->sparsity().take_sample()) report.health = report_of(*sample);
     const bool is_due = result.step == config.train.steps ||
@@ -97,6 +100,18 @@ class MemoryWork final : public SessionWork {
   std::string folder() const override { return {}; }
 
  private:
+  void watch(const StepResult& result) {
+    const std::int64_t phase =
+        trainer_->config().recipe.is_dense() ? 0 : trainer_->sparsity().phase_index();
+    if (!stall_watch_) stall_watch_.emplace(stall_watch_of(trainer_->config(), "", -1));
+    const auto stall = stall_watch_->observe(result.step, phase, result.loss, result.lr);
+    if (!stall) return;
+    if (trainer_->config().health.on_stall == "stop")
+      fail("step {}: {}; stopped behind it (health.on_stall = \"stop\")", stall->step,
+           stall->text());
+    log_warning(fmt::format("step {}: {}", stall->step, stall->text()));
+  }
+
   static RunSection place_of(const std::string& folder) {
     const std::filesystem::path path(folder);
     const std::string above = path.parent_path().string();
@@ -129,6 +144,7 @@ class MemoryWork final : public SessionWork {
   std::unique_ptr<Tokenizer> tokenizer_;
   std::optional<Context> context_;
   std::optional<Trainer> trainer_;
+  std::optional<StallWatch> stall_watch_;
   bool was_looked_at_ = false;
   std::optional<RunFolder> saved_;
 };

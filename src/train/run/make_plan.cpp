@@ -33,12 +33,13 @@ std::string build_mark() {
 std::string key_of(const Context& context, const RunConfig& config,
                    const std::vector<PlanEntry>& sites) {
   RecipeConfig recipe = config.recipe;
+  ModelConfig model = config.model;  // activations, biases and residuals come with the products
   std::string text = fmt::format(
       "{}\n{}\n{} {} {}\n{} threads\n{} tokens, {} micro-batches, {} steps\n{}", build_mark(),
       cpu_name(), context.kernels().describe(), name_of(storage_type(config, context)),
       packs_matrices(context, storage_type(config, context)) ? "packs" : "packs nothing",
       context.device().num_threads, config.micro_batch_tokens(), config.accumulation(),
-      config.train.steps, write_toml(recipe));
+      config.train.steps, write_toml(recipe) + write_toml(model));
   for (const PlanEntry& entry : sites)
     text += fmt::format("{} {} {} {} {}\n", entry.phase, entry.site, entry.outputs, entry.inputs,
                         entry.layers);
@@ -128,6 +129,12 @@ void require_plan_fits(const Context& context, const Plan& plan, const RunConfig
         "not ask for: it is the plan of another run; leave `plan` out to have it measured, or name "
         "the right file",
         path, entry->outputs, entry->inputs, entry->phase, config.recipe.name);
+  for (const PlanEntry& entry : plan.layer)
+    require(
+        execution == Execution::kFastest || entry.on,
+        "{} turns matrices off, which only recipe.execution = \"fastest\" may; set that, or leave "
+        "`plan` out",
+        path);
   for (const PlanEntry& entry : plan.layer)
     require(packs_matrices(context, storage_type(config, context)) || !entry.on ||
                 entry.forward_below + entry.dgrad_below + entry.wgrad_below == 0.0,

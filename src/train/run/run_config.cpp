@@ -195,10 +195,12 @@ RunConfig read_run_config(const std::string& file, const std::vector<std::string
   apply_training(model, config);
   const std::optional<std::string> recipe = document.text_at("recipe.name");
   const bool is_default =
-      !recipe && nobody == NoRecipe::kPreset && !document.has_list("recipe.phase");
+      !recipe && nobody == NoRecipe::kPreset && !document.has_list("recipe.phase") &&
+      !document.has(
+          "train.start_from");  // a preset's recipe is for its own model from the first step on
   if (is_default) config.recipe = recipe_of_preset(model);
   if (is_default && !config.recipe.is_dense())
-    read(document, config);
+    read(document, config, key_meant_by);
   else
     config = laid_over(config, document, recipe.value_or(config.recipe.name));
   if (!document.has("train.batch_tokens")) fit_batch(config);
@@ -209,9 +211,15 @@ RunConfig read_run_config_over(RunConfig saved, const std::string& file,
                                const std::vector<std::string>& overrides) {
   const TomlDocument document = read_document(file, overrides);
   const std::optional<std::string> recipe = document.text_at("recipe.name");
-  if (recipe) return laid_over(saved, document, *recipe);
+  if (recipe) {
+    // What the file leaves open is the run's.
+    const Execution execution = saved.recipe.execution;
+    RunConfig config = laid_over(std::move(saved), document, *recipe);
+    if (!document.has("recipe.execution")) config.recipe.execution = execution;
+    return config;
+  }
   if (document.has_list("recipe.phase")) saved.recipe.phase.clear();
-  read(document, saved);
+  read(document, saved, key_meant_by);
   return saved;
 }
 

@@ -34,7 +34,8 @@ bool is_of_fastest_plan(const std::string& file) {
   std::error_code ignored;
   if (!fs::exists(file, ignored)) return false;
   try {
-    return read_plan(file).execution == Execution::kFastest;
+    return !TomlDocument::parse_file(file).has("format") &&
+           read_plan(file).execution == Execution::kFastest;
   } catch (const Error&) {
     return false;
   }

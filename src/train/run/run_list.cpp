@@ -5,10 +5,12 @@
 
 #include <algorithm>
 #include <filesystem>
+#include <string_view>
 #include <system_error>
 #include <utility>
 
 #include "io/atomic_file.h"
+#include "io/folder.h"
 #include "models/model_config.h"
 #include "train/run/checkpoint.h"
 #include "train/run/run_metrics.h"
@@ -43,10 +45,11 @@ DiskUse disk_use(const std::string& path) {
   return use;
 }
 
-bool is_held(RunFolder run) {
+// Asks and lets go at once: whoever wants to train the run finds it free.
+bool is_held(const RunFolder& run) {
   try {
-    run.lock();
-    return false;
+    const std::optional<Folder> own = Folder::try_open(run.path());
+    return own && try_lock(*own) == LockResult::kHeldByAnother;
   } catch (const Error&) {
     return true;
   }
@@ -58,10 +61,15 @@ bool is_good(const std::string& checkpoint) {
   return find_damage(checkpoint, needed).empty();
 }
 
+// Names that Twill gives. What a person has copied has another one.
+constexpr std::string_view kUnfinished = ".unfinished-", kReplaced = "replaced-";
+
 // step-…, and with something in front of it what a resume has set aside or a killed process has left.
 bool is_of_a_checkpoint(const std::string& path) {
-  const std::size_t at = path.rfind("step-");
-  return at != path.npos && step_of(path.substr(at)) >= 0;
+  std::string name = fs::path(path).filename().string();
+  while (name.starts_with(kUnfinished)) name.erase(0, kUnfinished.size());
+  if (name.starts_with(kReplaced)) name.erase(0, kReplaced.size());
+  return step_of(name) >= 0;
 }
 
 // Hidden first: a process killed while removing leaves no half checkpoint under a good name, and the next

@@ -12,6 +12,7 @@
 #include "io/config/config_lines.h"
 #include "io/paths.h"
 #include "train/run/checkpoint_files.h"
+#include "train/run/sparsity_records.h"
 
 namespace twill {
 namespace {
@@ -32,6 +33,15 @@ std::string c_library() {
 
 }  // namespace
 
+namespace {
+
+std::string trained_text(const Trainer& trainer) {
+  const std::string text = runs_text(trainer.config().recipe, trainer.sparsity().runs());
+  return trainer.sparsity().forced_dense() ? fmt::format("{}; {}", text, kDenseSinceAlarm) : text;
+}
+
+}  // namespace
+
 RunMark mark_of(const Trainer& trainer) {
   RunConfig config = trainer.config();
   // Free on resume, with a warning, because it bends the schedule.
@@ -40,8 +50,7 @@ RunMark mark_of(const Trainer& trainer) {
           .step = trainer.progress().step,
           .config = fixed_lines([&](FieldVisitor& visit) { config.fields(visit); }, also),
           .arithmetic = arithmetic_of(trainer.context()),
-          .runs = config.recipe.is_dense() ? std::string()
-                                           : runs_text(config.recipe, trainer.sparsity().runs())};
+          .runs = config.recipe.is_dense() ? std::string() : trained_text(trainer)};
 }
 
 void write_mark(const Folder& checkpoint, const RunMark& mark, const std::string& weights) {

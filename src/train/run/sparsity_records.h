@@ -13,6 +13,9 @@ namespace twill {
 // {"step":40,"health":{"flip_rate":…,"layers":{"blocks.0.ffn.input":{…}},"ffns":{…}}}
 MetricRecord health_record(const HealthSample& sample);
 
+// What is said of a recipe that an alarm has turned off.
+inline constexpr const char* kDenseSinceAlarm = "dense since an alarm";
+
 // {"step":1,"phase":0,"runs":{"matrices":8,"sparse":4,"packed":4,"sampled":0}}: at the first step of a phase.
 MetricRecord runs_record(std::int64_t step, const PhaseRuns& runs);
 

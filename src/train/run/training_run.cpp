@@ -224,9 +224,7 @@ class Run final : public OpenRun {
     const Progress before = trainer_->progress();
     const bool first = !meter_->has_floor();
     ProductLog products;
-    if (first) context_->observer = &products;
-    const std::optional<StepResult> result = observed_step();
-    context_->observer = nullptr;
+    const std::optional<StepResult> result = observed_step(first ? &products : nullptr);
     if (!result) return false;
     note(*result);
     tell_phase(before.step);
@@ -251,8 +249,15 @@ class Run final : public OpenRun {
     return stall;
   }
 
-  std::optional<StepResult> observed_step() {
+  // Data or schedules of a program may throw in the midst of it.
+  std::optional<StepResult> observed_step(OpObserver* observer) {
     const ProfilerRange range(context_->kernels(), "step");
+    struct Watching {
+      explicit Watching(Context& of, OpObserver* by) : context(of) { context.observer = by; }
+      ~Watching() { context.observer = nullptr; }
+      Context& context;
+    };
+    const Watching watching(*context_, observer);
     return trainer_->step_unless(stop_);
   }
 
@@ -274,7 +279,13 @@ class Run final : public OpenRun {
   // `step` counts from 0: the first of the new phase.
   void tell_phase(std::int64_t step) {
     const SparsityEngine& sparsity = trainer_->sparsity();
-    if (config().recipe.is_dense() || sparsity.phase_index() == told_phase_) return;
+    if (config().recipe.is_dense()) return;
+    if (sparsity.forced_dense()) {
+      if (!told_alarm_) listener_.on_phase(step, kDenseSinceAlarm);
+      told_alarm_ = true;
+      return;
+    }
+    if (sparsity.phase_index() == told_phase_) return;
     told_phase_ = sparsity.phase_index();
     const PhaseRuns* runs = sparsity.runs_of_phase();
     listener_.on_phase(
@@ -356,7 +367,7 @@ class Run final : public OpenRun {
         "step {}: the {} is not finite; the state before it is saved in {}; lower optimizer.lr in "
         "a "
         "new run, or go on with --resume {} train.on_nonfinite=skip",
-        result.step, std::isfinite(result.loss) ? "gradient" : "loss", folder_->checkpoint(),
+        result.step, std::isfinite(result.loss) ? "gradient" : "loss", saved_path_,
         shell_quoted(folder_->path()));
   }
 
@@ -386,6 +397,7 @@ class Run final : public OpenRun {
   std::int64_t saved_step_ = -1;
   std::string saved_path_;
   std::int64_t told_phase_ = -1;
+  bool told_alarm_ = false;
   double last_step_seconds_ = 0.0;
   bool last_step_packed_ = false;
 };

@@ -26,6 +26,13 @@ DeviceStep::Batches& DeviceStep::batches_of(std::int64_t first) {
   return batches_[(first / examples) % 2];
 }
 
+void DeviceStep::prefetch_ahead(std::int64_t first) {
+  try {
+    prefetch(first);
+  } catch (...) {  // an update is queued that nobody has counted yet: not here
+  }
+}
+
 void DeviceStep::prefetch(std::int64_t first) {
   Batches& batches = batches_of(first);
   if (batches.first == first) return;

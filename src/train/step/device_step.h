@@ -28,6 +28,8 @@ class DeviceStep {
 
   // Reads the examples of a step from `first` on into host memory, unless they are there.
   void prefetch(std::int64_t first);
+  // The same for a step that has not begun: data that fail are asked again by the step that needs them.
+  void prefetch_ahead(std::int64_t first);
 
   // Puts micro-batch `index` of that step where the model reads it.
   void load(std::int64_t first, const Pass& pass, std::int64_t index);

@@ -223,7 +223,9 @@ void Step::settle() {
   is_settled_ = true;
   double loss_sum = 0.0;
   if (device_) {
-    device_->prefetch(first() + processes_ * windows());  // the next step's, while the device works
+    // The next step's, while the device works.
+    if (place_.step + 1 < config_.train.steps)
+      device_->prefetch_ahead(first() + processes_ * windows());
     const DeviceStep::Result done = device_->wait_for();
     loss_sum = done.loss_sum;
     result_.grad_norm = done.grad_norm;
