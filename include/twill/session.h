@@ -80,7 +80,7 @@ struct WeightInfo {
 // a function that throws one has changed nothing, unless it says otherwise.
 //
 // A sparse recipe is timed first and the result kept in ~/.cache/twill (docs/plan.md);
-// recipe.execution=packed or masked measures nothing, and makes results independent of it.
+// recipe.execution=packed or masked measures nothing. Under auto only rounding depends on it.
 class Session {
  public:
   // In memory: nothing is written before save(). Every key is honoured but those of files and screen:
