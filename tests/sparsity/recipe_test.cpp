@@ -170,8 +170,8 @@ TEST(Recipe, DimensionsThatThePatternCannotDivide) {
   expect_no_run(
       {"recipe=ste", "model.width=18"},
       "recipe: weights.pattern = \"2:4\" needs the inputs of blocks.0.ffn.input to be a "
-      "multiple of 4, got 18; change model.width (the nearest is 20), or leave the layer out "
-      "with recipe.layers");
+      "multiple of 4, got 18; change model.width (the nearest is 20), leave the layer out "
+      "with recipe.layers, or set recipe=dense");
   expect_no_run({"recipe=fst", "model.ffn.width=30"},
                 "needs the outputs of blocks.0.ffn.input to be a multiple of 4, got 30; change "
                 "model.ffn.width (the nearest is 32)");
