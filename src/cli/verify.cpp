@@ -39,7 +39,7 @@ SafetensorsSet open_folder(const std::string& folder) {
 std::string checkpoint_of(const VerifyCommand& command) {
   const std::optional<RunFolder> run = RunFolder::find(command.file, command.runs_dir);
   if (!run) return {};
-  const std::string checkpoint = run->require_checkpoint();
+  std::string checkpoint = run->require_checkpoint();
   require_undamaged(checkpoint, CheckpointFiles::kModel);
   return checkpoint;
 }

@@ -122,7 +122,7 @@ AtomicFile::AtomicFile(const std::optional<Folder>& folder, std::string name, st
 AtomicFile::AtomicFile(const std::string& path)
     : AtomicFile(Folder::try_open(folder_of(path)), name_of(path), path) {}
 
-AtomicFile::AtomicFile(const Folder& folder, std::string name)
+AtomicFile::AtomicFile(const Folder& folder, const std::string& name)
     : AtomicFile(std::optional(folder), name, folder.path() + "/" + name) {}
 
 AtomicFile::~AtomicFile() {

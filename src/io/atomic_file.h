@@ -19,7 +19,7 @@ class AtomicFile {
   // Makes `path`.tmp. What a killed process left under that name is removed first, and so is a link
   // that somebody laid there: what we write into is a file that we have made.
   explicit AtomicFile(const std::string& path);
-  AtomicFile(const Folder& folder, std::string name);
+  AtomicFile(const Folder& folder, const std::string& name);
   // Without commit() the temporary is removed and the old file stays.
   ~AtomicFile();
   AtomicFile(const AtomicFile&) = delete;

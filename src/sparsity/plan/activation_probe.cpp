@@ -83,7 +83,8 @@ struct ActivationProbe::Operands {
 
 template <class Each>
 void ActivationProbe::each_product(Operands& with, const Each& each) {
-  auto& [x, y, a, dz, pass] = with;
+  Tensor &x = with.x, &y = with.y, &a = with.a, &dz = with.dz;
+  const Pass& pass = with.pass;
   for (LinearSeam& seam : builder_.linear_seams()) {
     Route& route = seam.route;
     route.forward.activations = route.dgrad.activations = route.wgrad.activations = kept_;
@@ -98,7 +99,8 @@ void ActivationProbe::each_product(Operands& with, const Each& each) {
 
 ActivationProbe::Seconds ActivationProbe::measure() {
   Operands operands(*this);
-  auto& [x, y, a, dz, pass] = operands;
+  Tensor &x = operands.x, &a = operands.a, &dz = operands.dz;
+  const Pass& pass = operands.pass;
   const auto time = [&](const auto& body) { return best_seconds(context_, kSelectionCalls, body); };
   const auto select_again = [&](const Tensor& of, bool is_gradient) {
     return selection_.for_wgrad(pass, of.view(), is_gradient);

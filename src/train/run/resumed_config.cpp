@@ -44,7 +44,7 @@ std::optional<RunMark> require_own(const std::string& checkpoint, RunConfig conf
           "{} holds the state of step {}: the folder was renamed; give it the name it had, or "
           "remove it",
           checkpoint, step);
-  const std::optional<RunMark> mark = read_mark(checkpoint);
+  std::optional<RunMark> mark = read_mark(checkpoint);
   require(!mark || mark->step == step, "{}: its files are of steps {} and {}; remove it",
           checkpoint, step, mark ? mark->step : 0);
   const std::string id = mark ? mark->run : std::string();
