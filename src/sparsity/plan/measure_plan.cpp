@@ -226,12 +226,11 @@ class Planner {
     const PhaseConfig& phase = phase_of(input);
     const bool is_input = role_of(input) == FfnRole::kInput;
     if (is_input && phase.quantise.format == NumberFormat::kNone && packs_any_mask(context_))
-      if (PlanEntry* output = output_of(input, plan)) return decide_ffn(input, *output, phase);
+      if (PlanEntry* output = output_of(input, plan)) return decide_ffn(input, output, phase);
     if (as_written() && input.dense.sum() == 0.0) measure_masked(input, phase);
   }
 
-  void decide_ffn(PlanEntry& input, PlanEntry& other, const PhaseConfig& phase) {
-    PlanEntry* const output = &other;
+  void decide_ffn(PlanEntry& input, PlanEntry* output, const PhaseConfig& phase) {
     for (PlanEntry* entry : {&input, output}) {
       if (phase.weights.is_dense()) {
         entry->packed = entry->dense = scaled(probe(*entry).dense());
