@@ -5,17 +5,6 @@
 
 namespace twill {
 
-TimesPackedArgs packed_product(const GemmArgs& product, const PackedMatrix& packed) {
-  return {.x = product.a,
-          .packed = packed,
-          .c = product.c,
-          .bias = product.bias,
-          .addend = product.addend,
-          .epilogue = product.epilogue,
-          .activation = product.activation,
-          .before = product.before};
-}
-
 TimesPackedArgs sum_of(const TimesPackedArgs& args) {
   TimesPackedArgs sum = args;
   if (args.epilogue == GemmEpilogue::kActivation) sum.c = args.before;

@@ -50,9 +50,6 @@ struct TimesPackedArgs {
   std::int64_t k() const { return x.shape()[1]; }
 };
 
-// The product with P in place of its b: a is not transposed, nothing is accumulated.
-TimesPackedArgs packed_product(const GemmArgs& product, const PackedMatrix& packed);
-
 // An epilogue as a step of its own, as in ops/products/gemm.h.
 TimesPackedArgs sum_of(const TimesPackedArgs& args);
 ActivationForwardArgs activation_of(const TimesPackedArgs& args);
